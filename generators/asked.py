@@ -19,21 +19,19 @@ if TYPE_CHECKING:
 
 
 def executors(jobs: int, scheduler: str | None, memory: float | None) -> "Choice":
-    """Return who does the jobs. Raises InputError: they can't."""
     from generators.compute.executors import chosen
 
     return chosen(jobs, scheduler, memory)
 
 
 def run_settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
-    """Return how models are run. Raises InputError: it makes no sense, or the device isn't here."""
     from generators.compute import running
 
     return running.chosen(budget, device, skip=skip_runs)
 
 
 def findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
-    """Return the findings that were asked for by name; None: all of them. Raises InputError: there is none."""
+    """Return the findings named, or None for all. Raises InputError for unknown names."""
     if only is None:
         return None
     from generators.findings import FINDINGS
@@ -47,7 +45,7 @@ def findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
 
 
 def registry(path: Path, *, named: bool = False) -> "Registry":
-    """Return the models of the registry; where a model is `named`, a folder or a hub id will do without one."""
+    """Return the models of the registry, which may be absent if a model is `named` (by folder or hub id)."""
     from generators.checkpoint.registry import Registry, load_registry
 
     without = named and path == options.DEFAULT_REGISTRY and not path.exists()
@@ -55,14 +53,14 @@ def registry(path: Path, *, named: bool = False) -> "Registry":
 
 
 def store(root: Path | None, wait: float | None = None) -> "Store":
-    """Return the store to read and write: a folder that was named, or results of one's own over the tracked ones."""
+    """Return the store to use: the folder named, or local results layered over the tracked ones."""
     from generators.compute.results import Store
 
     return Store(options.LOCAL, wait, under=options.RESULTS) if root is None else Store(root, wait)
 
 
 def models_here(registry: "Registry", places: "Places") -> "Sequence[Model]":
-    """Return the models whose weights are on this machine, so that nothing is downloaded for them."""
+    """Return the models that need no download."""
     from generators.checkpoint.sources import is_here
 
     return [model for model in registry.models if is_here(model, places.models_dirs)]
@@ -71,7 +69,6 @@ def models_here(registry: "Registry", places: "Places") -> "Sequence[Model]":
 def asked_models(
     specs: list[str] | None, registry: "Registry", family: str | None, group: str | None, *, everything: bool
 ) -> "Sequence[Model]":
-    """Return the models that were asked for, by name, by group, or all of them; none if nothing was."""
     if sum((bool(specs), group is not None, everything)) > 1:
         raise InputError("Name models, or a --group, or --all: one of the three.")
     if group is not None:
@@ -86,7 +83,7 @@ def asked_models(
 
 
 def named_models(specs: list[str] | None, registry: "Registry", family: str | None = None) -> "Sequence[Model]":
-    """Return the models that were named, all of the registry if none was. Raises InputError: a name is none."""
+    """Return the models named, or the whole registry if none is. Raises InputError for unknown names."""
     from generators.checkpoint.typed import find_model, find_models
 
     if family is None:
@@ -97,7 +94,6 @@ def named_models(specs: list[str] | None, registry: "Registry", family: str | No
 
 
 def places(models_dir: list[Path] | None, offline: bool) -> "Places":
-    """Return where weights are looked for. Raises InputError: a folder isn't there."""
     from generators.checkpoint.sources import Hub, Places
 
     folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
@@ -108,7 +104,6 @@ def places(models_dir: list[Path] | None, offline: bool) -> "Places":
 
 
 def with_counts(specs: list[str] | None, found: "Sequence[Model]", counts: Path) -> "Sequence[Model]":
-    """Return the one model that was named, with the counts of its tokens. Raises InputError: not one was named."""
     if len(specs or []) != 1:
         raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
     return [found[0].model_copy(update={"counts": counts})]
@@ -117,7 +112,7 @@ def with_counts(specs: list[str] | None, found: "Sequence[Model]", counts: Path)
 def on_own_samples(
     models: "Sequence[Model]", only: list[str] | None, settings: "RunSettings"
 ) -> "tuple[Sequence[Model], list[str], RunSettings]":
-    """Return models as they are stored beside themselves, what of them is computed, and how they are run."""
+    """Return the models under the names for own samples, the findings to compute, and the settings."""
     from dataclasses import replace
 
     from generators.checkpoint.registry import ON_OWN_SAMPLES
@@ -144,13 +139,11 @@ def stored_name(spec: str, store: "Store", path: Path) -> str:
 
 
 def row(store: "Store", model: "Model") -> tuple[str, ...]:
-    """Return a model's line in the table of `atlas models`."""
     weights = " or ".join(source.in_words() for source in model.sources)
     return model.name, model.title, weights, state(store, model), model.adds or ""
 
 
 def state(store: "Store", model: "Model") -> str:
-    """Return whether a model is computed, in words."""
     try:
         if store.model(model.name) is None:
             return "not computed yet"

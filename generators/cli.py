@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 SOME_FAILED = 1
-FEW_JOBS = min(2, os.cpu_count() or 1)  # that compute one model soon: its longest finding beside all others
-EXPECTED = (  # of what the system may refuse, without a bug here
+FEW_JOBS = min(2, os.cpu_count() or 1)  # enough to compute one model soon: its longest finding alongside all others
+EXPECTED = (  # errors of the system that are no bug here
     errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE
 )  # fmt: skip
 
@@ -198,7 +198,7 @@ def report(
 
     known = asked.registry(registry, named=True)
     chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
-    usual = FEW_JOBS if settings.device == "cpu" else 1  # processes would each put the model on the GPU
+    usual = FEW_JOBS if settings.device == "cpu" else 1  # each process would load the model on the GPU
     places, choice = asked.places(models_dir, offline), asked.executors(jobs or usual, None, None)
     how_long = partial(costs.of_report, chosen, places, settings)
     sentences = write_report(chosen, places, output, settings, choice, how_long)
@@ -354,7 +354,7 @@ def count_tokens(
 
 def main() -> None:
     """Run the command; an error about the user's input is one sentence and exit 2."""
-    if sys.stderr is None:  # it was closed; what would go there goes nowhere
+    if sys.stderr is None:  # closed, so write nowhere
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
         app()
@@ -397,14 +397,13 @@ def _compute(
 
 
 def _code(summary: "Summary") -> int:
-    """Return the exit code: 2 for input that was named and can't be used, 1 for anything else that failed."""
+    """Return the exit code: 2 for unusable input that was named, 1 for any other failure."""
     return BAD_INPUT if summary.bad_input else SOME_FAILED if summary.failed else 0
 
 
 def _make_site(
     registry: Path, store: "Store", source: Path, unavailable: dict[str, str] | None = None
 ) -> Sequence[str]:
-    """Make the site, or as much of it as isn't there yet; return what went wrong with results or notebooks."""
     from generators.site.make import make_site
 
     site, sentences = make_site(registry, asked.registry, store, source, unavailable or {})
@@ -413,8 +412,7 @@ def _make_site(
 
 
 def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", settings: "RunSettings") -> None:
-    """Say which models aren't computed, and what they would take."""
-    left = [model for model in registry.models if not store.knows(model.name)]
+    left = [model for model in registry.models if not store.has_model(model.name)]
     if not left:
         return
     from generators.base.cache import Cache
@@ -429,7 +427,6 @@ def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", se
 def _say_what_is_outdated(
     summary: "Summary", named: list[str] | None, places: "Places", settings: "RunSettings"
 ) -> None:
-    """Say which stored results are of older versions, and how long the command takes that renews them."""
     if not summary.outdated:
         return
     from generators.costs import in_hours, of_findings
@@ -444,7 +441,6 @@ def _say_what_is_outdated(
 
 
 def _exit(code: int, sentences: Sequence[str] = ()) -> None:
-    """Say what went wrong, and end with an exit code if that or anything else did."""
     for sentence in sentences:
         terminal.sentence(sentence)
     if code or sentences:

@@ -34,15 +34,15 @@ from generators.findings.inputs import RUN
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed
 from generators.runner.opening import FLOAT_BYTES
 
-AT_ONCE = 16  # models that the hub is asked about
+AT_ONCE = 16  # concurrent requests to the hub, one per model
 # Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations
 # of each block with d^3. Fitted to GPT-2's shape (50 s), of which the neighbors take 30 s.
 BASE_S, TOKENS_S, BLOCKS_S = 5.0, 1.5e-11, 3e-9
 # Windows that any model is run on, however short the budget, each as often as it is: a model that rotates on more, as
 # random sets of its pairs are held. They are run at this share of the speed at which two matrices are multiplied.
 FEWEST_RUNS, FEWEST_ROTATING = 900, 2500
-SIDE, TRIES, SHARE = 1024, 5, 0.6  # of the matrices; how often they are multiplied to know the speed
-HOURLY = "%Y-%m-%d %H"  # when a hub that did not answer is asked again
+SIDE, TRIES, SHARE = 1024, 5, 0.6  # speed test: matrix size, repetitions; share of it that runs reach
+HOURLY = "%Y-%m-%d %H"  # key of an hour: an unreachable hub is asked again once per hour
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
 
@@ -64,9 +64,9 @@ class Cost:
 
 
 def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
-    """Yield what each model takes, in order; the hub is asked about several at a time."""
+    """Yield the cost of each model, in order, with several concurrent requests to the hub."""
     if not settings.skip:
-        _speed(settings.device)  # measured before threads disturb one another
+        _speed(settings.device)  # measure before other threads interfere
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
             yield from pool.map(lambda model: cost_of(model, places, settings), models)
@@ -75,7 +75,6 @@ def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Ite
 
 
 def cost_of(model: Model, places: Places, settings: RunSettings) -> Cost:
-    """Return what one model takes."""
     cost = Cost(model)
     try:
         files = locate(model, places.models_dirs, places.hub)
@@ -88,7 +87,7 @@ def cost_of(model: Model, places: Places, settings: RunSettings) -> Cost:
 
 
 def _by_size(cost: Cost, files: Files, settings: RunSettings) -> Cost:
-    """Return what a model takes of whose files only the size is known; its numbers are taken for float32."""
+    """Return the cost of a model with known file sizes only, assuming float32."""
     size, config = files.to_come((), whole=True), files.config()
     a = read_architecture(config, choose_family(config, cost.model.family, files.stack))
     seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, size // FLOAT_BYTES, settings))
@@ -111,7 +110,7 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
 
 
 def of_findings(model: Model, names: Sequence[str], places: Places, settings: RunSettings) -> float:
-    """Return the seconds that some findings of a model take, 0 where that isn't known."""
+    """Return the seconds for some findings of a model, 0 if unknown."""
     try:
         files = locate(model, places.models_dirs, places.hub)
         opened = Opened(model, files, open_checkpoint(files, model.family, compare=False), settings)
@@ -130,8 +129,8 @@ def _of_weights(a: Architecture) -> float:
 
 
 def _of_runs(a: Architecture, numbers: int, settings: RunSettings) -> float:
-    """Return the seconds of all runs: as many as the budget has time for, but no fewer than findings need."""
-    operations = 2 * min(memory.WINDOW, a.n_ctx or memory.WINDOW) * max(1, numbers)  # for a window
+    """Return the seconds of all runs: as many as fit the budget, but no fewer than findings need."""
+    operations = 2 * min(memory.WINDOW, a.n_ctx or memory.WINDOW) * max(1, numbers)  # per window
     affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / operations
     fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
     windows = min(sum(finding.passes for finding in FINDINGS), max(fewest, affordable))
@@ -140,7 +139,7 @@ def _of_runs(a: Architecture, numbers: int, settings: RunSettings) -> float:
 
 @cache
 def _speed(device: str) -> float:
-    """Return about how many floating point operations a second running a model comes to, on one thread or a GPU."""
+    """Return the approximate floating point operations per second of a running model, on one thread or a GPU."""
     if device != "cpu":
         return assumed_speed(device, THREADS)
     matrix = np.ones((SIDE, SIDE), np.float32)
@@ -150,17 +149,16 @@ def _speed(device: str) -> float:
 
 
 def _numbers(files: Files) -> int:
-    """Return how many numbers every token is multiplied by, as the runner counts them."""
+    """Return the number of weights that each token is multiplied by, as the runner counts."""
     return sum(prod(files.header(name).shape) for name in files.names() if "embed" not in name)
 
 
-# In words
+# Text output
 
 COLUMNS = ("model", "download", "memory", "time here", "access", "results")
 
 
 def row(cost: Cost, state: str) -> tuple[str, ...]:
-    """Return one model's line in the table of `atlas plan`; `state` says what is stored of it."""
     access = "gated" if cost.gated else "open"
     if cost.trouble is not None:
         return cost.model.name, "?", "?", "?", f"{access}: {cost.trouble}" if cost.gated else cost.trouble, state
@@ -170,7 +168,6 @@ def row(cost: Cost, state: str) -> tuple[str, ...]:
 
 
 def in_total(found: Sequence[Cost]) -> str:
-    """Return what models take together, with how many aren't counted."""
     known = [cost for cost in found if cost.trouble is None]
     size, seconds = sum(cost.download or 0 for cost in known), sum(cost.seconds or 0 for cost in known)
     said = f"about {in_bytes(size)} to download and {in_hours(seconds)} on this machine"
@@ -184,7 +181,7 @@ def in_total(found: Sequence[Cost]) -> str:
 
 
 def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cache: Cache, report: Report) -> str:
-    """Return what models that aren't computed take, in words. The hub is asked once; if it didn't answer, hourly."""
+    """Return the cost of models not computed, in words. The hub is asked once, or hourly if it didn't answer."""
     asked = [key(hour, settings, *map(repr, models)) for hour in ("", f"{datetime.now(UTC):{HOURLY}}")]
     stored = next((said for name in asked if (said := cache.get(name)) is not None), None)
     if stored is None:
@@ -198,7 +195,6 @@ def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cach
 
 
 def what_is_left(found: Sequence[Cost], unreachable: str | None = None) -> str:
-    """Return how many models aren't computed, what all of them take, and how to compute one."""
     known = [cost for cost in found if cost.seconds is not None]
     count = f"{len(found)} models are not computed." if len(found) > 1 else "One model is not computed."
     if not known:
@@ -217,7 +213,6 @@ def what_is_left(found: Sequence[Cost], unreachable: str | None = None) -> str:
 
 
 def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:
-    """Return in words how long a report takes at most, and what makes it longer or shorter; nothing if unknown."""
     cost = cost_of(model, places, settings)
     if cost.seconds is None:
         return []
@@ -232,5 +227,4 @@ def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:
 
 
 def in_hours(seconds: float) -> str:
-    """Return a time in words: to the minute, or to the hour."""
     return in_minutes(seconds) if seconds < LONG_S else f"about {round(seconds / HOUR_S)} h"

@@ -1,5 +1,3 @@
-"""Arguments and options that several commands of `atlas` share."""
-
 from pathlib import Path
 from typing import Annotated
 
@@ -134,10 +132,10 @@ HubToo = Annotated[
     ),
 ]
 
-DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be imported without NumPy
-DEFAULT_REPORT_BUDGET = 1.0  # minutes: a report is soon there, and says how to have more text read
+DEFAULT_BUDGET = 10.0  # minutes; equals the runner's (tested), which can't be imported without NumPy
+DEFAULT_REPORT_BUDGET = 1.0  # minutes: reports come quickly and say how to read more text
 DEFAULT_DEVICE = "cpu"
-RESULTS = Path("results")  # as git tracks them
-LOCAL = RESULTS / "local"  # what is computed here, ignored by git
+RESULTS = Path("results")  # tracked by git
+LOCAL = RESULTS / "local"  # computed here, ignored by git
 DEFAULT_REGISTRY = Path("models.yml")
 DEFAULT_SOURCE = Path("site_src")

@@ -54,7 +54,7 @@ def made_up(store: Store, to: Store, count: int, seed: int = SEED) -> list[dict[
 
 def copy_moved(store: Store, like: str, to: Store, name: str, finding: str, rng: np.random.Generator) -> None:
     """Write one finding of a made-up model: that of another, with its numbers moved a little."""
-    whole = store.whole(like, finding)
+    whole = store.load(like, finding)
     assert whole is not None
     found, arrays = whole
     to.save_finding(name, found.model_copy(update={"metrics": moved(found.metrics, rng)}), arrays)

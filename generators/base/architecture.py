@@ -1,5 +1,3 @@
-"""The numbers of a model that findings need beside its weights."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -26,7 +24,7 @@ class Rotary:
 
 @dataclass(frozen=True)
 class Buckets:
-    """How distances share the rows of a table of relative biases (T5): exactly near, logarithmically far."""
+    """How distances map to rows of a table of relative biases (T5): one each nearby, logarithmic farther away."""
 
     count: int
     max_distance: int
@@ -51,19 +49,19 @@ class Architecture:
     norm_eps: float
     causal: bool
     post_norm: bool
-    scaled_by_layer: bool = False  # attention scores of layer i are divided by i + 1 too
-    n_kv_head: int | None = None  # fewer heads of keys and values than of queries, where they are shared
+    scaled_by_layer: bool = False  # attention scores of layer i are also divided by i + 1
+    n_kv_head: int | None = None  # heads of keys and values, if shared by several queries
     tied: bool = True  # the output embedding is the token embedding
     positions: Positions = "learned"
     norm: Norm = "layer"
-    score_scale: float | None = None  # what attention scores are multiplied by; None: 1 / sqrt(d_head)
+    score_scale: float | None = None  # factor of attention scores; None: 1 / sqrt(d_head)
     score_cap: float | None = None  # scores s become cap tanh(s / cap)
     rotary: tuple[Rotary | None, ...] = ()  # one per layer, None where a layer has no positions
     slopes: tuple[float, ...] = ()  # ALiBi: what a score loses per position of distance, one per head
-    buckets: Buckets | None = None  # of relative biases
+    buckets: Buckets | None = None  # buckets of relative biases
     windows: tuple[int | None, ...] = ()  # one per layer: how many keys a query sees on a side, itself included
     d_embedding: int | None = None  # width of the embeddings where it isn't d_model
-    embedding_scale: float = 1.0  # what token embeddings are multiplied by before they are added
+    embedding_scale: float = 1.0  # factor of token embeddings before positions are added
     # The settings of config.json from which rotations, slopes and scales were computed, and the sizes that they use.
     stated: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -84,6 +82,5 @@ class Architecture:
         return {axis: size for axis, size in known.items() if size is not None}
 
     def scale(self, layer: int) -> float:
-        """Return what the attention scores of a layer are multiplied by."""
         scale = self.d_head**-0.5 if self.score_scale is None else self.score_scale
         return scale / (layer + 1) if self.scaled_by_layer else scale

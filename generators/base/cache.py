@@ -26,13 +26,12 @@ def key(*made_from: object, ending: str = "") -> str:
 
 @dataclass
 class Cache:
-    """A folder of such files; `used` are the keys that were asked for or put in, which `drop_unused` leaves."""
+    """A folder of such files; `used` are the keys requested or stored, which `drop_unused` keeps."""
 
     folder: Path
     used: set[str] = field(default_factory=set)
 
     def get(self, name: str) -> bytes | None:
-        """Return what is stored under a key, None where nothing is."""
         self.used.add(name)
         with suppress(OSError):
             return (self.folder / name).read_bytes()
@@ -50,7 +49,6 @@ class Cache:
             raise AtlasError(f"The cache {self.folder} can't be written: {error}.") from error
 
     def get_or_make(self, name: str, make: Callable[[], bytes]) -> bytes:
-        """Return what is stored under a key; where nothing is, make it and store it."""
         found = self.get(name)
         if found is None:
             found = make()
@@ -58,7 +56,6 @@ class Cache:
         return found
 
     def drop_unused(self) -> None:
-        """Remove every file whose key nobody asked for."""
         for path in self.folder.glob("*"):
             if path.name not in self.used:
                 path.unlink(missing_ok=True)

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-LARGEST = 2**30  # bytes of a file that is read; nothing that pages are made from is as large
-READERS = 4  # threads; hashing lets go of the interpreter
+LARGEST = 2**30  # bytes of a file that is read; no source of pages is as large
+READERS = 4  # threads; hashing releases the interpreter lock
 PACKAGE = Path(__file__).resolve().parents[1]
 MADE_BY_PYTHON = "__pycache__"
 
@@ -27,31 +27,30 @@ def of_files(paths: Iterable[Path], root: Path) -> str:
 
 
 def of_folder(folder: Path) -> str:
-    """Return the digest of a file, or of all in a folder but for hidden ones and what Python makes."""
+    """Return the digest of a file, or of a folder's files except hidden ones and Python's caches."""
     if folder.is_file():
         return of_files([folder], folder.parent)
     return of_files(inside(folder), folder)
 
 
 def of_words(*words: object) -> str:
-    """Return the digest of some words."""
     return hashlib.sha256(json.dumps([str(word) for word in words]).encode()).hexdigest()
 
 
 def of_code() -> str:
-    """Return the digest of the atlas's own code, and of which versions of what it stands on are installed."""
+    """Return the digest of the atlas's code and of the installed versions of its dependencies."""
     installed = Path(sysconfig.get_path("purelib")).glob("*.dist-info")
     return of_words(sys.version, *sorted(path.name for path in installed), of_folder(PACKAGE))
 
 
 @cache
 def of_drawing(*folders: str) -> str:
-    """Return the digest of the code that draws: of what all figures share, and of more folders of the package."""
+    """Return the digest of the drawing code that all figures share and of further folders of the package."""
     return of_words(*(of_folder(PACKAGE / folder) for folder in ("drawing", "maths", *folders)))
 
 
 def inside(folder: Path) -> Iterator[Path]:
-    """Return all files in a folder and in those in it, but for hidden ones and what Python makes."""
+    """Return all files below a folder, except hidden ones and Python's caches."""
     for path in folder.rglob("*"):
         inner = path.relative_to(folder).parts
         if MADE_BY_PYTHON not in inner and not any(part.startswith(".") for part in inner) and path.is_file():
@@ -65,5 +64,5 @@ def _of_file(path: Path) -> str:
             return f"{found.st_size} bytes, changed at {found.st_mtime_ns}"
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:  # it went meanwhile, or may not be read: who needs it says so
+    except OSError as error:  # removed meanwhile or unreadable: later reads report it
         return f"not read: {error.strerror}"

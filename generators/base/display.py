@@ -13,7 +13,7 @@ from generators.base.progress import REPORT_EVERY, Progress, Report, in_minutes,
 if TYPE_CHECKING:
     from rich.table import Table
 
-FIRST_AFTER = 1.0  # seconds: the first line comes sooner than those that follow
+FIRST_AFTER = 1.0  # seconds: the first line comes sooner than later ones
 
 
 @dataclass
@@ -36,17 +36,14 @@ class Tally:
 
     @property
     def name(self) -> str:
-        """Return the model's name, and its number where there are several."""
         return self.model if self.of == 1 else f"{self.model} ({self.number} of {self.of})"
 
     def took(self, finding: str, seconds: float) -> None:
-        """Learn from a finding that is done how long the others will take."""
         if finding in self.left:
             self._expected[finding in self.runs] += self.left.pop(finding)
             self._took[finding in self.runs] += seconds
 
     def seconds_of(self, finding: str) -> float:
-        """Return how long a finding that is left is likely to take."""
         kind = finding in self.runs
         scale = self._took[kind] / self._expected[kind] if self._expected[kind] else 1.0
         return scale * self.left.get(finding, 0.0)
@@ -54,7 +51,7 @@ class Tally:
 
 @dataclass
 class Row:
-    """One job that is being done; `said` is what it said last."""
+    """One running job; `said` is its last message."""
 
     tally: Tally
     what: str
@@ -65,12 +62,11 @@ class Row:
 
     @property
     def doing(self) -> str:
-        """Return what is being done, in a few words."""
         return self.said or self.what
 
 
 class Display:
-    """Knows who does what, and says it in a line when asked."""
+    """Knows what each worker does, and describes it in a line."""
 
     def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
         self.report = report
@@ -78,38 +74,33 @@ class Display:
         self._clock, self._waiting, self._reported, self._last = clock, set[str](), set[str](), ""
 
     def begin(self, worker: str, tally: Tally, what: str, *, measures: bool = True) -> None:
-        """A worker begins with something of a model: it measures a finding, or opens or reads files."""
         self.rows[worker] = Row(tally, what, self._clock(), measures)
 
     def say(self, worker: str, line: str) -> None:
-        """A worker says what it does; a line with its end, or more than one, is reported: at once, and once."""
+        """Record what a worker says; complete lines are reported immediately, and once each."""
         if "\n" in line:
-            if line not in self._reported:  # another worker, which opened the same model, may have said it
+            if line not in self._reported:  # another worker with the same model may have said it already
                 self._reported.add(line)
                 self.report(line.rstrip("\n"))
         elif worker in self.rows:
             self.rows[worker].said = line
 
     def advance(self, worker: str, done: Progress) -> None:
-        """A worker gets on with its job."""
         self.rows[worker].progress = done
 
     def end(self, worker: str) -> None:
-        """A worker is done with its job, well or not."""
         row = self.rows.pop(worker, None)
         if row is not None and row.measures:
             row.tally.took(row.what, self._clock() - row.begun)
 
     def wait_for(self, model: str, holder: str) -> None:
-        """A model waits until another run has written its results; that is said once."""
         if model not in self._waiting:
             self._waiting.add(model)
             self.report(f"{model}: waiting for another run to finish with its results ({holder})")
 
     def in_words(self) -> str:
-        """Return in one line what is being done, model by model."""
         by_model: dict[int, list[Row]] = {}
-        for row in list(self.rows.values()):  # another thread adds rows and takes them away
+        for row in list(self.rows.values()):  # another thread adds and removes rows
             by_model.setdefault(id(row.tally), []).append(row)
         return "; ".join(
             f"{rows[0].tally.name}: {', '.join(row.doing for row in rows)}{self._so_far(rows)}"
@@ -117,14 +108,13 @@ class Display:
         )
 
     def tell(self) -> None:
-        """Report what is being done, unless that was just what was reported before."""
+        """Report the current state unless it hasn't changed since the last report."""
         line = self.in_words()
         if line and line != self._last:
             self.report(line)
         self._last = line
 
     def _so_far(self, rows: list[Row]) -> str:
-        """Return how many findings of a model are done and how long the others take, once that is known."""
         tally = rows[0].tally
         if not tally.findings:
             return ""
@@ -143,10 +133,9 @@ class Display:
 
 
 class TableDisplay(Display):
-    """A table on a terminal, which is drawn anew by whoever shows it."""
+    """A table on a terminal, redrawn by its caller."""
 
     def table(self) -> "Table":
-        """Return what is being done, a row for each worker; below, how far each model is."""
         from rich.table import Table
         from rich.text import Text
 
@@ -161,7 +150,6 @@ class TableDisplay(Display):
         return table
 
     def _time_of(self, row: Row) -> str:
-        """Return how long a job still takes, or where it doesn't say, how long it took so far."""
         if row.progress is None:
             return f"{self._clock() - row.begun:.0f} s so far"
         return f"{in_minutes(row.progress.seconds_left)} left"
@@ -169,7 +157,7 @@ class TableDisplay(Display):
 
 @contextmanager
 def display() -> Iterator[Display]:
-    """Yield a display on the error stream: a table on a terminal; elsewhere a line, every ten seconds at most."""
+    """Yield a display on stderr: a table on a terminal; elsewhere a line at most every ten seconds."""
     if not sys.stderr.isatty():
         shown = Display(to_stderr)
         with _every(REPORT_EVERY, shown.tell):
@@ -190,7 +178,7 @@ def display() -> Iterator[Display]:
 
 @contextmanager
 def _every(seconds: float, tell: Callable[[], None]) -> Iterator[None]:
-    """Tell every so many seconds meanwhile, in a thread: what is being done may say nothing for minutes."""
+    """Call `tell` every `seconds` from a thread, since a job may report nothing for minutes."""
     over = threading.Event()
 
     def tell_until_over() -> None:

@@ -2,7 +2,7 @@
 
 
 class AtlasError(Exception):
-    """What went wrong, in one sentence that the user can act on."""
+    """An error as one sentence that the user can act on."""
 
 
 class InputError(AtlasError):
@@ -10,4 +10,4 @@ class InputError(AtlasError):
 
 
 class WeightsUnavailableError(AtlasError):
-    """The weights exist somewhere, but not here and not now: no folder, no package, hub out of reach."""
+    """The weights exist, but can't be reached now: no folder, no package, no connection to the hub."""

@@ -29,7 +29,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file at once: a reader finds the old content or the new."""
+    """Write a file atomically: readers find the old content or the new."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 
@@ -50,7 +50,6 @@ def read_limited(path: Path, most: int) -> bytes:
 
 
 def write_if_changed(path: Path, data: bytes) -> bool:
-    """Write a file unless it holds just this already; return whether it was written."""
     if path.is_file() and path.read_bytes() == data:
         return False
     replace_file(path, data)
@@ -58,13 +57,13 @@ def write_if_changed(path: Path, data: bytes) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed processes left half written in a folder."""
+    """Remove half-written files of killed processes from a folder."""
     for left_behind in folder.glob(HALF_WRITTEN):
         left_behind.unlink(missing_ok=True)
 
 
 def recover_folder(current: Path) -> None:
-    """Put back what `swap_folder` had moved away when its process was killed; nothing where `current` is there."""
+    """Restore the folder that a killed `swap_folder` had moved away, unless `current` exists."""
     old = _beside(current, "old")
     if not current.exists() and old.is_dir():
         old.rename(current)
@@ -75,7 +74,7 @@ def _beside(current: Path, suffix: str) -> Path:
 
 
 def swap_folder(new: Path, current: Path) -> None:
-    """Put a finished folder, which may be on another disk, in the place of the current one."""
+    """Replace the current folder by a finished one, which may be on another disk."""
     recover_folder(current)
     old, beside = (_beside(current, suffix) for suffix in ("old", "new"))
     for left_behind in (old, beside):
@@ -89,7 +88,7 @@ def swap_folder(new: Path, current: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Bring a file, or a folder's list of files, to the disk; not every system can do that for a folder."""
+    """Flush a file or a folder's entries to disk; not every system can do that for folders."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

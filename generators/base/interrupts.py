@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C was pressed; what was done until then, and what to do next."""
+    """Ctrl-C was pressed; says what is done and how to go on."""
 
 
 @contextmanager
@@ -40,14 +40,14 @@ def ctrl_c_deferred() -> Iterator[None]:
 
 
 def end_with(parent: int) -> None:
-    """Have this process end once its parent is no more, killed for one, whatever it is doing."""
+    """End this process when its parent is gone (killed, for example)."""
     threading.Thread(target=_wait_for_the_end_of, args=(parent,), daemon=True).start()
 
 
 def _wait_for_the_end_of(parent: int) -> None:
     import psutil
 
-    while os.getppid() == parent and psutil.pid_exists(parent):  # the first suffices but on Windows
+    while os.getppid() == parent and psutil.pid_exists(parent):  # the first check suffices except on Windows
         time.sleep(0.5)
     os._exit(1)
 

@@ -1,10 +1,8 @@
-"""Names near one that was mistyped."""
-
 import difflib
 from collections.abc import Iterable
 
 COUNT = 3
-CUTOFF = 0.5  # of difflib's ratio
+CUTOFF = 0.5  # difflib ratio
 
 
 def nearest(typed: str, names: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ _said: set[str] = set()
 
 @contextmanager
 def heard_by(report: Report) -> Iterator[None]:
-    """Have `report` get these sentences meanwhile, whichever thread says them."""
+    """Send notices from all threads to `report` within this context."""
     _listeners.append(report)
     try:
         yield
@@ -26,17 +26,14 @@ def heard_by(report: Report) -> Iterator[None]:
 
 
 def say(sentence: str) -> None:
-    """Say a sentence to whoever listens."""
     _listeners[-1](sentence)
 
 
 def say_once(sentence: str) -> None:
-    """Say a sentence, unless this run of the command has said it already."""
     if sentence not in _said:
         _said.add(sentence)
         say(sentence)
 
 
 def forget() -> None:
-    """Begin another run: what was said once may be said once more."""
     _said.clear()

@@ -1,5 +1,3 @@
-"""Arrays as the bytes of an .npz file, and back from files that nobody vouches for."""
-
 import io
 import zipfile
 from collections.abc import Mapping
@@ -8,18 +6,18 @@ from math import prod
 import numpy as np
 from numpy import ndarray as Array
 
-LARGEST_UNPACKED = 2**29  # bytes of all arrays in a file
+LARGEST_UNPACKED = 2**29  # total bytes of arrays in a file
 
 
 def to_npz(arrays: Mapping[str, Array]) -> bytes:
-    """Return a file with these arrays, the same bytes whatever their order."""
+    """Return an .npz file of these arrays; the bytes don't depend on their order."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
     return buffer.getvalue()
 
 
 def from_npz(data: bytes) -> dict[str, Array]:
-    """Return the arrays in a file. Raises ValueError, or what NumPy and zipfile do: it isn't what `to_npz` makes."""
+    """Return the arrays in a file. Raises ValueError, or errors of NumPy and zipfile, if `to_npz` didn't write it."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         members = file.infolist()
         if sum(member.file_size for member in members) > LARGEST_UNPACKED:

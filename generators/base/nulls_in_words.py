@@ -44,7 +44,7 @@ def in_plain_words(text: str) -> str:
     >>> in_plain_words("Streams turned at random give 0.1.")
     'Random rotations of the residual stream give 0.1.'
     """
-    for stored, plain in IN_WORDS.items():  # a longer name stands before one that it contains
+    for stored, plain in IN_WORDS.items():  # longer names come before names they contain
         text = text.replace(stored, plain).replace(_capital(stored), _capital(plain))
     return text
 

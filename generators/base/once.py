@@ -1,5 +1,3 @@
-"""A property that is computed when it is first asked for, by each object for itself."""
-
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 

@@ -24,7 +24,7 @@ def plain(value: Any) -> Any:
 
 
 def unusual(record: Any) -> dict[str, Any]:
-    """Return those fields of a dataclass that differ from their defaults: a field that is added changes nothing."""
+    """Return the fields of a dataclass that differ from their defaults, so that adding a field changes nothing."""
     given = {field.name: getattr(record, field.name) for field in fields(record)}
     defaults = {field.name: field.default for field in fields(record)}
     return {
@@ -35,7 +35,7 @@ def unusual(record: Any) -> dict[str, Any]:
 
 
 def canonical_json(value: object) -> str:
-    """Return the one JSON text of `value` that digests are made from."""
+    """Return the canonical JSON of `value`, used for digests."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -50,5 +50,4 @@ def as_json(value: Any) -> str:
 
 
 def as_compact_json(value: Any) -> str:
-    """Return JSON for programs to fetch."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

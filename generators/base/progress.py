@@ -18,11 +18,11 @@ MINUTE = 60.0
 
 
 def silent(line: str) -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 def printable(text: str) -> str:
-    """Return text whose characters a terminal shows and none of which it obeys; a no-break space is a space there."""
+    """Return text without terminal control characters; no-break spaces become spaces."""
     plain = text.replace("\N{NO-BREAK SPACE}", " ")
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in plain)
 
@@ -39,7 +39,7 @@ def all_shown(text: str) -> str:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job has come: the share that is done, and how many seconds the rest takes at that rate."""
+    """A job's progress: the share done, and the seconds that the rest takes at that rate."""
 
     share: float
     seconds_left: float
@@ -57,7 +57,6 @@ class TimeLeft:
         self._last = 0.0
 
     def __call__(self, share: float) -> None:
-        """Tell, given the share that is done, unless that was told just now."""
         now = self._clock()
         if self._first is None:
             self._first, self._last = (share, now), now
@@ -69,12 +68,11 @@ class TimeLeft:
 
 
 def in_minutes(seconds: float) -> str:
-    """Return a time in words, to the minute."""
     return "less than a minute" if seconds < MINUTE else f"about {round(seconds / MINUTE)} min"
 
 
 class _OnTerminal:
-    """Reports beside a spinner: the first line of a text stands there, more than that is printed in full above."""
+    """Reports next to a spinner: it shows the first line of a text; longer texts are printed in full above it."""
 
     def __init__(self, bar: "Bars", task: "TaskID") -> None:
         self._bar, self._task = bar, task
@@ -89,11 +87,11 @@ class _OnTerminal:
 
 
 class _Bytes:
-    """Reports how many bytes have come, and how long the rest takes: often, for whoever shows it to be up to date."""
+    """Reports bytes received and the remaining time, often enough to keep displays up to date."""
 
     def __init__(self, report: Report, what: str, total: int | None, clock: Callable[[], float]) -> None:
         self._report, self._what, self._total, self._clock = report, what, total, clock
-        self._every = REPORT_EVERY if report is to_stderr else SHOW_EVERY  # printed lines stay
+        self._every = REPORT_EVERY if report is to_stderr else SHOW_EVERY  # printed lines can't be replaced, so fewer
         self._come, self._begun = 0, clock()
         self._last = self._begun
         if total is not None:
@@ -128,21 +126,19 @@ def transfer(
 
 
 def in_bytes(count: int) -> str:
-    """Return a number of bytes as readers know it: `3.4 MB`."""
+    """Return a number of bytes in a readable unit: `3.4 MB`."""
     from rich.filesize import decimal
 
     return decimal(count)
 
 
 def to_stderr(line: str) -> None:
-    """Print a line where errors go, at once: another thread may print too."""
     sys.stderr.write(f"{printable(line)}\n")
     sys.stderr.flush()
 
 
 @contextmanager
 def progress() -> Iterator[Report]:
-    """Yield how to report a line."""
     if not sys.stderr.isatty():
         yield to_stderr
         return

@@ -27,7 +27,7 @@ class Text(Protocol):
 
     @property
     def name(self) -> str:
-        """Return what the text is, in words."""
+        """Return a description of the text."""
 
     @property
     def sha256(self) -> str:
@@ -39,7 +39,7 @@ class Text(Protocol):
 
     @property
     def before(self) -> tuple[int, ...]:
-        """Return what the tokenizer puts before every piece of it."""
+        """Return the tokens that the tokenizer puts before every piece of text."""
 
 
 @runtime_checkable
@@ -65,7 +65,7 @@ class Windows(Protocol):
 
 @runtime_checkable
 class WindowLoss(Protocol):
-    """One number per window, measured under whatever is replaced or held at the time."""
+    """One number per window, measured under the replacements active at the time."""
 
     @property
     def unit(self) -> str:
@@ -85,7 +85,7 @@ class Run(Protocol):
 
     @property
     def architecture(self) -> Architecture:
-        """Return how the model is built."""
+        """Return the model's architecture."""
 
     @property
     def predicts(self) -> bool:
@@ -93,11 +93,11 @@ class Run(Protocol):
 
     @property
     def position_kind(self) -> PositionKind | None:
-        """Return how it knows positions; None if by nothing that can be replaced."""
+        """Return how it encodes positions; None if they can't be replaced."""
 
     @property
     def record(self) -> dict[str, str]:
-        """Return with what it is run: versions, dtype, device, threads."""
+        """Return the conditions of the run: versions, dtype, device, threads."""
 
     @property
     def text(self) -> Text:
@@ -113,7 +113,7 @@ class Run(Protocol):
         """Return a piece of text as tokens, nothing put around it."""
 
     def loss(self, windows: Windows) -> WindowLoss:
-        """Return what is measured on windows: nats; of encoders without a head how far they move from now."""
+        """Return the loss on windows in nats; for encoders without a head, the drift from the current states."""
 
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
         """Call `see` with logits."""
@@ -122,10 +122,10 @@ class Run(Protocol):
         """Call `see` with the stream before block `stage`; stage n_layer is what the model returns."""
 
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
-        """Call `see` with what the MLP of each layer writes; return whether that can be seen."""
+        """Call `see` with the MLP output of each layer; return whether it is accessible."""
 
     def attention(self, ids: Int[Array, "windows n"], see: SeeAttention, *, scores: bool = False) -> None:
-        """Call `see` with where heads look, layer by layer; with `scores`, with scores up to a constant by query."""
+        """Call `see` with attention, layer by layer; with `scores`, with scores up to a constant per query."""
 
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
         """Return every channel's mean over windows, at each position, before each block and after the last."""
@@ -148,4 +148,4 @@ class Run(Protocol):
         """Run with a vector added to what the first block is given."""
 
     def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
-        """Run with what these heads of a layer write set to 0."""
+        """Run with the outputs of these heads of a layer set to 0."""

@@ -1,5 +1,3 @@
-"""Pieces of sentences."""
-
 from collections.abc import Sequence
 
 
@@ -9,7 +7,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """Return "1 model" or "2 models" for a thing whose plural ends in s."""
+    """Return "1 model" or "2 models", for regular plurals."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 

@@ -10,23 +10,20 @@ from typer.core import TyperGroup
 from generators.base.progress import printable
 from generators.base.verdicts import LOOKS
 
-LONGEST = 4000  # characters of a sentence: a checkpoint's config may put a megabyte into one
+LONGEST = 4000  # characters per sentence: a checkpoint's config may put a megabyte into one
 INTERRUPTED = 130  # the exit code after Ctrl-C
 # Red is for errors: that a claim fails is a result.
 
 
 def line(text: str = "") -> None:
-    """Print a line."""
     typer.echo(printable(text))
 
 
 def note(text: str) -> None:
-    """Print what is no result, where progress goes."""
     typer.echo(printable(text), err=True)
 
 
 def sentence(error: object) -> None:
-    """Print what went wrong, where errors go."""
     typer.echo(typer.style("atlas: ", fg="red") + printable(_cut(str(error))), err=True)
 
 
@@ -61,7 +58,6 @@ class Commands(TyperGroup):
     """All commands; Ctrl-C ends each with a sentence."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was typed."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:

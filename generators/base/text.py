@@ -8,20 +8,20 @@ from typing import Any
 from markupsafe import Markup
 
 SIGNIFICANT_DIGITS = 4
-TINY = 1e-5  # what is less is written as a power of ten
+TINY = 1e-5  # smaller numbers are written as a power of ten
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-NEAR = 0.05  # to one: what is closer has as many digits as what it lacks
-MOST_DIGITS = 6  # of a number in prose, where it has to differ from another one
+NEAR = 0.05  # distance from 1 below which a share gets as many digits as its complement
+MOST_DIGITS = 6  # digits of a number in prose that has to differ from another one
 NO_BREAK = "\u00a0"
-PERCENT = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f]{2})")  # and no escape of an address
+PERCENT = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f]{2})")  # but no URL escape
 MINUS = re.compile(r"(?<![\w.)\]/=-])-(?=\d)")
-PARTS = re.compile(r"(?:share )?of |share$")  # how units of shares begin
+PARTS = re.compile(r"(?:share )?of |share$")  # units of shares
 ABSENT = "–"
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
 
 
 def number(value: Any) -> str:
-    """Return a value as a reader wants it: four significant digits, a dash for what is absent."""
+    """Return a value with four significant digits, or a dash if it is absent."""
     if value is None:
         return ABSENT
     if isinstance(value, bool):
@@ -107,7 +107,7 @@ def typeset(sentence: str) -> str:
 
 
 def _percent(value: float, digits: int) -> str:
-    """Return a share in percent; one that is close to 1 has as many digits as what it lacks."""
+    """Return a share in percent; close to 1 with as many digits as its complement has."""
     rest = 1 - value
     if 0 < rest <= NEAR:
         decimals = max(1, min(digits, digits - 4 - math.floor(math.log10(rest))))
@@ -117,7 +117,7 @@ def _percent(value: float, digits: int) -> str:
 
 
 def _plain(value: float, digits: int) -> str:
-    """Return a number with so many significant digits, none of its whole ones dropped, and no exponent."""
+    """Return a number with `digits` significant digits, all of its integer digits, and no exponent."""
     if not math.isfinite(value) or not value:
         return f"{value:g}"
     if abs(value) < TINY:
@@ -130,14 +130,14 @@ def _plain(value: float, digits: int) -> str:
 
 
 def _fixed(value: float, decimals: int) -> str:
-    """Return a number with at most so many decimals: no noughts at the end, and none below zero."""
+    """Return a number with at most `decimals` decimals, without trailing zeros or a negative zero."""
     text = f"{value:,.{decimals}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text.replace("-", "−")
 
 
 def in_markdown(text: str) -> Markup:
-    """Return data as text inside a Markdown line: neither HTML nor Markdown in it is read as such."""
+    """Escape data for a Markdown line: HTML and Markdown in it have no effect."""
     return Markup(" ".join(text.split()).translate(AS_ENTITIES))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Look:
+class VerdictLook:
     """Colors and signs of one verdict; `tint` is the ground under its words."""
 
     symbol: str
@@ -20,11 +20,11 @@ class Look:
 
 
 # Fails is not red: that something fails is a result, and no fault of the model.
-LOOKS: Mapping[str, Look] = {
-    "holds": Look("✓", "#1b6e3c", "#e3f4e8", "#7fd69c", "#16351f", "#1a936f", "o", "#2f9e5b", "green"),
-    "partly": Look("◐", "#8a5a00", "#fdf1d4", "#f0c469", "#3a2e10", "#b98900", "D", "#dca52c", "yellow"),
-    "fails": Look("✗", "#6a3d8f", "#f1e9f8", "#d3b8ef", "#35264a", "#b8559b", "x", "#9a6cc4", "magenta"),
-    "untested": Look("–", "#5b6472", "#eef0f3", "#aab2bf", "#2c313b", None, "o", "#c9ced6", None),
+LOOKS: Mapping[str, VerdictLook] = {
+    "holds": VerdictLook("✓", "#1b6e3c", "#e3f4e8", "#7fd69c", "#16351f", "#1a936f", "o", "#2f9e5b", "green"),
+    "partly": VerdictLook("◐", "#8a5a00", "#fdf1d4", "#f0c469", "#3a2e10", "#b98900", "D", "#dca52c", "yellow"),
+    "fails": VerdictLook("✗", "#6a3d8f", "#f1e9f8", "#d3b8ef", "#35264a", "#b8559b", "x", "#9a6cc4", "magenta"),
+    "untested": VerdictLook("–", "#5b6472", "#eef0f3", "#aab2bf", "#2c313b", None, "o", "#c9ced6", None),
 }
 SYMBOLS = {verdict: look.symbol for verdict, look in LOOKS.items()}
 

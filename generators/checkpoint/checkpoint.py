@@ -1,5 +1,3 @@
-"""A checkpoint: tensors by role, as the model uses them, read one at a time when asked for, each with its digest."""
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,14 +20,14 @@ from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import FLOATING, Files, Header, Layout, Origin, Traffic
 from generators.checkpoint.wrappers import unwrapped
 
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
-LARGEST = 1e18  # of a weight: squares of it, summed over any matrix, are still numbers in float32
-NUMBERS_AT_ONCE = 1 << 20  # looked at together, so that the look takes little memory
+DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
+LARGEST = 1e18  # largest weight: sums of its squares over any matrix are still finite in float32
+NUMBERS_AT_ONCE = 1 << 20  # numbers checked at once, to save memory
 
 
 @dataclass(frozen=True)
 class TensorRecord:
-    """What is published of a tensor that was read: its name in the file, shape, dtype and SHA-256."""
+    """Published facts about a tensor that was read: its name in the file, shape, dtype and SHA-256."""
 
     name: str
     shape: tuple[int, ...]
@@ -53,7 +51,7 @@ class Checkpoint(Mapping[str, Array]):
         quantised: bool = False,
         note: str | None = None,
     ) -> None:
-        self.note = note  # where the file says otherwise than config.json
+        self.note = note  # where the file contradicts config.json
         self.origin: Origin = files.origin
         self.family = family
         self.architecture = architecture
@@ -93,16 +91,12 @@ class Checkpoint(Mapping[str, Array]):
         return np.ascontiguousarray(used)
 
     def _used(self, role: str, slot: Slot) -> Array:
-        """Return what the model uses of one tensor."""
         self._check_shape(role, slot)
         tensor = self._read(slot)
         return slot.effective(tensor, self._sizes)
 
     def record(self, role: str) -> TensorRecord:
-        """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role.
-
-        Raises KeyError, InputError: as for reading it.
-        """
+        """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role."""
         slot = self._slots[role]
         self._check_shape(role, slot)
         self._read(slot)
@@ -113,7 +107,7 @@ class Checkpoint(Mapping[str, Array]):
         return self._record_of_product(slot, slot.through)
 
     def _record_of_product(self, slot: Slot, through: Slot) -> TensorRecord:
-        """Return the record of two tensors that are multiplied: of the first, with a digest that both decide."""
+        """Return the record of a product of two tensors: that of the first, with a digest of both."""
         first, second = self._digests[slot.tensor], self._digests[through.tensor]
         sha256 = hashlib.sha256(f"{first.sha256} {second.sha256}".encode()).hexdigest()
         return replace(first, name=_product(slot), sha256=sha256)
@@ -127,17 +121,17 @@ class Checkpoint(Mapping[str, Array]):
         if slot.formula:
             return slot.tensor, prod(self._sizes[axis] or 1 for axis in slot.shape.split())
         stored = self._files.header(slot.tensor).shape
-        if slot.through is not None:  # both are in memory, with the product
+        if slot.through is not None:  # both are in memory along with the product
             through = self._files.header(slot.through.tensor).shape
             return _product(slot), prod(stored) + prod(through) + stored[0] * self.architecture.d_model
         return slot.tensor, prod(stored)
 
     def let_go(self) -> None:
-        """Drop the tensor that was read last, which stays in memory in case it is asked for again."""
+        """Drop the last tensor read, which is cached in memory."""
         self._last = None
 
     def changed_since(self, tensors: Mapping[str, str]) -> str | None:
-        """Return the first tensor whose SHA-256, when last read, wasn't the one given for its name, or None."""
+        """Return the first tensor whose SHA-256, when last read, differs from the given one, or None."""
         read = {name: record.sha256 for name, record in self._digests.items()}
         return next((name for name, sha256 in tensors.items() if read.get(name, sha256) != sha256), None)
 
@@ -145,12 +139,10 @@ class Checkpoint(Mapping[str, Array]):
         """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
 
         Roles that the checkpoint lacks are left out. `whole`: files are needed as they are, for the model to be run.
-        Raises InputError, WeightsUnavailableError: as for reading them.
         """
         self._files.prefetch(self._stored_names(roles), report, whole=whole)
 
     def to_come(self, roles: Iterable[str], *, whole: bool = False) -> int:
-        """Return how many bytes `prefetch` would bring here. Raises as it does."""
         return self._files.to_come(self._stored_names(roles), whole=whole)
 
     def _stored_names(self, roles: Iterable[str]) -> list[str]:
@@ -160,7 +152,7 @@ class Checkpoint(Mapping[str, Array]):
 
     @property
     def traffic(self) -> Traffic | None:
-        """Return how many bytes came over the network and how many were needed; None for files on this machine."""
+        """Return bytes downloaded and bytes needed; None for local files."""
         return self._files.traffic
 
     def layout(self, role: str) -> dict[str, Any]:
@@ -178,7 +170,6 @@ class Checkpoint(Mapping[str, Array]):
         """Return what decides a role's numbers, apart from its layout: the SHA-256 of its tensor as stored.
 
         Of a table by formula its sizes do: the last digits of a formula depend on the processor.
-        Raises KeyError, InputError: as for reading it.
         """
         slot = self._slots[role]
         if slot.formula:
@@ -186,12 +177,12 @@ class Checkpoint(Mapping[str, Array]):
         return self.record(role).sha256
 
     def lacking(self, role: str) -> str:
-        """Return what a partial checkpoint lacks for a role, by the name its family gives the tensor."""
+        """Return the missing tensor for a role of a partial checkpoint, by its name in the family."""
         slot = dict(self.family.roles(self.architecture.n_layer)).get(role)
         if slot is None:
             return role
         if slot.through is not None and self._found(slot) is not None:
-            slot = slot.through  # then it is this one that isn't there
+            slot = slot.through  # this is the missing one
         quantised = " as numbers that can be read: it is quantised" if self._quantised and slot.shape != "d" else ""
         return f"{self.family.called(slot.tensor)} ({role}){quantised}"
 
@@ -215,7 +206,6 @@ class Checkpoint(Mapping[str, Array]):
                 yield role, replace(found, through=through)
 
     def _found(self, slot: Slot) -> Slot | None:
-        """Return a slot by the name that its tensor has here; None where there is none that can be read."""
         names = self.family.all_found(slot.tensor, self._names)
         for other in names[1:]:
             self._check_same(names[0], other)
@@ -225,7 +215,7 @@ class Checkpoint(Mapping[str, Array]):
         return replace(slot, tensor=names[0])
 
     def _check_same(self, name: str, other: str) -> None:
-        """Refuse a file that holds a tensor by two of its names, and not the same. Raises InputError: it does."""
+        """Raise InputError if the file holds different tensors under two names of the same one."""
         same = self._files.header(name) == self._files.header(other) and all(
             a.tobytes() == b.tobytes() for a, b in zip(self._files.parts(name), self._files.parts(other), strict=True)
         )
@@ -253,7 +243,7 @@ class Checkpoint(Mapping[str, Array]):
         return tensor
 
     def _widened(self, slot: Slot) -> tuple[Array, TensorRecord]:
-        """Read a tensor, some rows at a time: it is never here both as stored and widened."""
+        """Read a tensor a few rows at a time, so that it is never in memory twice."""
         header, parts = self._stored(slot)
         tensor = np.empty(header.shape, np.float64 if header.dtype == "F64" else np.float32)
         digest, n_read = hashlib.sha256(), 0
@@ -266,7 +256,6 @@ class Checkpoint(Mapping[str, Array]):
         return self._laid_out(slot, tensor), record
 
     def _laid_out(self, slot: Slot, tensor: Array) -> Array:
-        """Return a tensor as the table expects it, of a file whose software lays it out in another way."""
         layout = self._other_layout(slot)
         if layout is None:
             return tensor
@@ -281,7 +270,6 @@ class Checkpoint(Mapping[str, Array]):
         return None if slot.formula else self._files.layout(slot.tensor)
 
     def _stored(self, slot: Slot) -> tuple[Header, Iterable[Array]]:
-        """Return what is said of the tensor behind a slot, and its parts in order."""
         if not slot.formula:
             return self._files.header(slot.tensor), self._files.parts(slot.tensor)
         n, d = (self._sizes[axis] for axis in slot.shape.split())
@@ -289,7 +277,6 @@ class Checkpoint(Mapping[str, Array]):
         return Header(DTYPES[tensor.dtype.name], tensor.shape), [tensor]
 
     def _check_shape(self, role: str, slot: Slot) -> None:
-        """Refuse a tensor that has not the shape that its role asks for, by what its file says: it is not read."""
         shape = self._shape_stored(slot)
         shape = tuple(n for n in shape if n != 1) if slot.flat else shape
         shape = shape[::-1] if slot.transposed else shape
@@ -302,7 +289,6 @@ class Checkpoint(Mapping[str, Array]):
             )
 
     def _shape_stored(self, slot: Slot) -> tuple[int, ...]:
-        """Return the shape in which the tensor behind a slot will be read. Raises InputError: as for reading it."""
         header, layout = self._stored(slot)[0], self._other_layout(slot)
         try:
             return header.shape if layout is None else layout.shape_of(header.shape)
@@ -378,13 +364,11 @@ def _bytes_of(part: Array) -> memoryview:
 
 
 def _without_names(layout: dict[str, Any]) -> dict[str, Any]:
-    """Return the layout of a slot without the names of tensors in it."""
     found = {key: value for key, value in layout.items() if key != "tensor"}
     return {**found, "through": _without_names(found["through"])} if "through" in found else found
 
 
 def _product(slot: Slot) -> str:
-    """Return how a record names a tensor that is multiplied by another."""
     return slot.tensor if slot.through is None else f"{slot.tensor} x {slot.through.tensor}"
 
 
@@ -393,7 +377,7 @@ def _times(sizes: Sequence[int | None]) -> str:
 
 
 def _beyond(tensor: Array) -> tuple[int, ...] | None:
-    """Return where the first number is that no weight can be, None without any; a large tensor is read in parts."""
+    """Return the index of the first impossible weight, or None; large tensors are checked in parts."""
     flat = tensor.reshape(-1)
     for begin in range(0, flat.size, NUMBERS_AT_ONCE):
         part = flat[begin : begin + NUMBERS_AT_ONCE]

@@ -9,7 +9,7 @@ from typing import Any
 from generators.base.errors import InputError
 
 CONFIG = "config.json"
-WEIGHTS, PICKLED = "model.safetensors", "pytorch_model.bin"  # the files beside it, where they are not in shards
+WEIGHTS, PICKLED = "model.safetensors", "pytorch_model.bin"  # unsharded weight files next to config.json
 LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
 MOST_LAYERS = 10_000  # every role of every layer is looked up: with more, a damaged config would take minutes
 
@@ -52,7 +52,6 @@ CHANGES_NOTHING = re.compile(
 
 
 def parse_object(content: bytes, place: str) -> dict[str, Any]:
-    """Return a JSON object from the bytes of a file that is called `place`. Raises InputError: it is none."""
     try:
         parsed = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -89,7 +88,7 @@ class ModelConfig:
         self.read: dict[str, Any] = {}  # key -> what was taken
 
     def get(self, key: str) -> Any:
-        """Return a setting by its dotted key; its default, or None, where the file is silent."""
+        """Return a setting by its dotted key; its default or None if the file lacks it."""
         self._asked.add(key.split(".")[0])
         value = _at(self._settings, key)
         if value is SILENT and key in self._second_names:
@@ -98,7 +97,7 @@ class ModelConfig:
         return self.read[key]
 
     def says(self, key: str) -> bool:
-        """Return whether the file itself has a setting other than null."""
+        """Return whether the file itself has a non-null setting."""
         return _at(self._settings, key) not in (SILENT, None)
 
     def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
@@ -127,7 +126,7 @@ class ModelConfig:
         return bool(value)
 
     def one_of(self, key: str, known: Mapping[Any, Any] | tuple[Any, ...]) -> Any:
-        """Return a setting that is one of the words a table knows. Raises InputError: it is another."""
+        """Return a setting that must be one of `known`, else raise InputError."""
         value = self.get(key)
         if not isinstance(value, str | int | float | bool | None) or value not in known:
             words = ", ".join(repr(word) for word in known)
@@ -135,19 +134,15 @@ class ModelConfig:
         return value
 
     def must_be(self, key: str, *known: Any) -> None:
-        """Check a switch that the table reads one way only. Raises InputError: it is set another way."""
+        """Raise InputError if a switch has a value other than those that the table supports."""
         self.one_of(key, known)
 
     def ignore(self, *keys: str) -> None:
-        """Mark settings as known, and as changing nothing that a table describes."""
+        """Mark settings as known to have no effect on the table."""
         self._asked.update(keys)
 
     def refuse_silence(self, family: str) -> None:
-        """Refuse a file that doesn't say a number for which a family's own software has a default.
-
-        Raises:
-            InputError: there is such a number.
-        """
+        """Raise InputError if the file lacks a number for which the family's own software has a default."""
         for key in sorted(self._asked & self._defaults.keys()):
             number = isinstance(self._defaults[key], int | float) and not isinstance(self._defaults[key], bool)
             places = (key, self._second_names.get(key, key), f"rope_parameters.{key}", f"rope_scaling.{key}")
@@ -162,9 +157,6 @@ class ModelConfig:
 
         Args:
             strictly: any other setting may, too, unless it is known to change nothing.
-
-        Raises:
-            InputError: there is one that is on.
         """
         for key, value in self._settings.items():
             off = value is None or value is False or value == "" or value == [] or value == {}

@@ -40,9 +40,6 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
 
     Args:
         family, architecture: as `understood` gives them for this config.
-
-    Raises:
-        InputError: it doesn't, or that can't be known.
     """
     kind = config.get("model_type")
     if kind in family.model_types:
@@ -67,7 +64,6 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
 
 
 def _same(files: Files, config: Mapping[str, Any], own: Family, family: Family, architecture: Architecture) -> bool:
-    """Return whether a type's own table reads these files as another does."""
     try:
         known, wanted = understood(config, own)
     except InputError:
@@ -104,18 +100,13 @@ def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
 
 
 def _roles(names: Collection[str], family: Family, architecture: Architecture) -> Iterator[tuple[str, Slot | None]]:
-    """Yield every role with its slot, as its tensor is called in these files; None where that isn't there."""
     for role, slot in family.roles(architecture.n_layer):
         name = family.found(slot.tensor, names)
         yield role, slot if slot.formula else None if name is None else replace(slot, tensor=name)
 
 
 def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
-    """Check that the table knows every tensor, and that no block which is there lacks what the table expects.
-
-    Raises:
-        InputError: it doesn't, or one does.
-    """
+    """Check that the table knows every tensor, and that no block which is there lacks what the table expects."""
     slots = dict(_roles(names, family, architecture))
     known = {slot.tensor for slot in slots.values() if slot is not None} | set(_others(family, architecture))
     unknown = next((name for name in sorted(names) if name not in known and not _changes_nothing(name, family)), None)
@@ -135,7 +126,6 @@ def _check_tensors(names: Collection[str], place: str, family: Family, architect
 
 
 def _others(family: Family, architecture: Architecture) -> Iterator[str]:
-    """Yield the names of what no role is called after: norms at the end of the last block, and projections."""
     for slot in family.block_slots.values():
         if "{j}" in slot.tensor:
             yield from family.spellings(slot.in_layer(architecture.n_layer).tensor)
@@ -150,5 +140,4 @@ def _changes_nothing(name: str, family: Family) -> bool:
 
 
 def _block(role: str) -> str:
-    """Return which block a role is in, empty outside of all."""
     return role.split(".")[1] if role.startswith("blocks.") else ""

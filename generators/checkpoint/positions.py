@@ -11,7 +11,7 @@ from numpy import ndarray as Array
 from generators.base.architecture import Rotary
 from generators.base.errors import InputError
 
-BASE = 10_000.0  # of wavelengths: Vaswani et al. 2017, taken over by Su et al. 2021 for rotations
+BASE = 10_000.0  # base of wavelengths (Vaswani et al. 2017), also for rotations (Su et al. 2021)
 
 # Tables by formula
 
@@ -129,7 +129,7 @@ SCALINGS: Mapping[str, Callable[[Array, Mapping[str, Any], float, int], tuple[Ar
     "llama3": _llama3,
     "yarn": _yarn,
     "longrope": _longrope,
-    "su": _longrope,  # its first name
+    "su": _longrope,  # old name of longrope
 }
 
 

@@ -1,5 +1,3 @@
-"""config.json -> Architecture, by a family's table."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +9,8 @@ from generators.checkpoint.roles import Family, resolved
 
 NO_SIZES = {"norm_eps", "tied", "d_head", "n_kv_head"}
 DEFAULT_EPS = 1e-5
-COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")  # rotations, slopes and scales are
+# Rotations, slopes and scales are computed from these.
+COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")
 
 
 def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:
@@ -28,9 +27,6 @@ def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = Fa
     Args:
         strictly: refuse every setting that the table doesn't know, unless it can change nothing in any family, and
             silence where the family's own software has a number.
-
-    Raises:
-        InputError: as for `read_architecture`.
     """
     settings = ModelConfig(config, family.at, family.defaults, family.second_names)
     chosen = resolved(family, settings)

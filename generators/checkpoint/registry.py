@@ -17,12 +17,12 @@ from generators.base.progress import all_shown
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
 LONGEST_NAME = 96
-LARGEST, MOST_ALIASES = 2**20, 200  # of a registry: bytes, and names that stand for something in it
+LARGEST, MOST_ALIASES = 2**20, 200  # limits of a registry: bytes and YAML aliases
 SERIES = "series.yml"
 MERGE = "tag:yaml.org,2002:merge"
-ON_OWN_SAMPLES = "--own-samples"  # ends the name under which a model's runs on its own samples are stored
+ON_OWN_SAMPLES = "--own-samples"  # suffix of the name for stored runs on a model's own samples
 
-RESERVED = "index"  # models/index/ is the address of no model's page
+RESERVED = "index"  # models/index/ can't be a model's page
 
 
 def _has_a_page(name: str) -> str:
@@ -39,14 +39,14 @@ HubId = Annotated[str, StringConstraints(pattern=f"^{HUB_ID.pattern}$", max_leng
 Title = Annotated[
     str, StringConstraints(pattern=r"^[\w ,.:;()+/'’–-]+$", min_length=1, max_length=200, strip_whitespace=True)
 ]
-# Nothing that a terminal obeys, and no marks that turn the direction of what follows.
+# No terminal escapes and no marks that change the direction of text.
 Text = Annotated[
     str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True), AfterValidator(all_shown)
 ]
 
 
 class Entry(BaseModel):
-    """Plain data, checked once and never changed."""
+    """Immutable, validated plain data."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,7 +58,6 @@ class HubSource(Entry):
     revision: str = Field(default="main", pattern=r"^\w[\w/-]*(\.[\w/-]+)*$")
 
     def in_words(self) -> str:
-        """Return where it is."""
         return f"hub {self.hub}" if self.revision == "main" else f"hub {self.hub} revision {self.revision}"
 
 
@@ -68,7 +67,6 @@ class PackageSource(Entry):
     package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 
     def in_words(self) -> str:
-        """Return where it is."""
         return f"package {self.package}"
 
 
@@ -78,11 +76,10 @@ class FolderSource(Entry):
     folder: Path
 
     def in_words(self) -> str:
-        """Return where it is."""
         return f"folder {self.folder}"
 
 
-Place = int | Title  # of a model in a series
+Place = int | Title  # place of a model in a series
 Frequency = Literal["counts", "wordfreq", "index"]
 Source = HubSource | PackageSource | FolderSource
 Stack = Literal["encoder", "decoder", "text", "vision"]
@@ -139,11 +136,11 @@ def described() -> list[tuple[str, str, str]]:
     ]
 
 
-AT = "{at}"  # in a pattern, the place of a member
+AT = "{at}"  # placeholder in a pattern for a member's place
 
 
 class Pattern(Entry):
-    """What members without an entry in `models.yml` have in common; `{at}` is the place of one."""
+    """Common fields of members without an entry in `models.yml`; `{at}` stands for a member's place."""
 
     name: str
     title: str
@@ -239,21 +236,17 @@ class Registry(Entry):
     root: Path = Path()
 
     def find(self, name: str) -> Model | None:
-        """Return the model called `name`, of a series or not, or None."""
         return next((model for model in self.known() if model.name == name), None)
 
     def known(self) -> Iterator[Model]:
-        """Yield all models that have a name: entries, then those that only a series has."""
         yield from self.models
         for one in self.series:
             yield from (model for _, model in self.members(one) if one.own)
 
     def find_series(self, name: str) -> Series | None:
-        """Return the series called `name`, or None."""
         return next((one for one in self.series if one.name == name), None)
 
     def members(self, series: Series) -> list[tuple[Place, Model]]:
-        """Return the models of a series with their places, in order."""
         if series.each is not None:
             return [(place, series.each.at(place, self.root)) for place in series.places]
         named = {model.name: model for model in self.models}
@@ -283,10 +276,9 @@ class _Distinct(yaml.SafeLoader):
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
-        self._named, self._aliases = 0, 0  # how many nodes around this one have a name; how many aliases there were
+        self._named, self._aliases = 0, 0  # named ancestor nodes; aliases so far
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Return what comes next. Raises yaml.YAMLError: aliases in it could multiply."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             self._aliases += 1
@@ -301,7 +293,6 @@ class _Distinct(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping. Raises yaml.YAMLError: a key is in it twice."""
         keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
         count = Counter(key.value for key in keys)
         for key in keys:
@@ -311,7 +302,6 @@ class _Distinct(yaml.SafeLoader):
 
 
 def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
-    """Return a registry that has what a file holds and nothing else."""
     content: Any = None
     try:
         content = yaml.load(read_limited(path, LARGEST).decode("utf-8"), _Distinct)
@@ -320,7 +310,7 @@ def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
         raise InputError(f"The registry {path} can't be read: {error}.") from error
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
-    except (yaml.YAMLError, ValueError, KeyError, RecursionError) as error:  # a date, number or truth that can't be
+    except (yaml.YAMLError, ValueError, KeyError, RecursionError) as error:  # an impossible date, number or boolean
         raise InputError(f"The registry {path} isn't valid YAML: {' '.join(str(error).split())}.") from error
 
 
@@ -364,7 +354,6 @@ def slug(name: str) -> str:
 
 
 def explain(error: ValidationError, content: object = None) -> str:
-    """Return the first error that pydantic found, as half a sentence."""
     fault = error.errors()[0]
     place = ".".join(str(part) for part in fault["loc"])
     name = _entry_name(content, fault["loc"])

@@ -18,7 +18,7 @@ from generators.base.architecture import Norm, Positions
 from generators.checkpoint.config import ModelConfig
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-Sizes = Mapping[str, int]  # of the axes that `Architecture.sizes` names
+Sizes = Mapping[str, int]  # sizes of the axes named by `Architecture.sizes`
 
 NORM_READ_BY = {"attn.q": "ln1", "attn.k": "ln1", "attn.v": "ln1", "mlp.in": "ln2", "mlp.gate": "ln2"}
 NORMED_AFTER = {"attn.q": "attn.q_norm", "attn.k": "attn.k_norm"}
@@ -57,7 +57,6 @@ class FusedPart:
         return sum(sizes[letter] for letter in letters) if all(letter in sizes for letter in letters) else None
 
     def fits(self, width: int, sizes: Sizes) -> bool:
-        """Return whether a fused tensor of this width falls into such parts."""
         widths = self.widths(width, sizes)
         groups = self._count(widths, sizes)
         return sum(widths) == width and groups > 0 and all(share % groups == 0 for share in widths)
@@ -117,7 +116,6 @@ class Slot:
         return wanted
 
     def in_layer(self, layer: int) -> "Slot":
-        """Return the slot with its layer filled in."""
         return replace(self, tensor=self.tensor.format(i=layer, j=layer - 1))
 
 
@@ -155,7 +153,7 @@ class Family:
     second_block_slots: Slots = field(default_factory=lambda: EMPTY)
     causal: bool = True
     post_norm: bool = False
-    tied: bool = True  # unless config.json says otherwise
+    tied: bool = True  # default, unless config.json says otherwise
     positions: Positions = "learned"
     norm: Norm = "layer"
     at: str = ""
@@ -170,18 +168,15 @@ class Family:
     bare_norms: bool = False
 
     def called(self, tensor: str) -> str:
-        """Return what a sentence calls a tensor: its name, or those of which a file uses one."""
         return " or ".join([tensor, *(old for new, old in self.aliases if tensor == new)])
 
     def spellings(self, tensor: str) -> Iterator[str]:
-        """Yield every name that a file of this family may give a tensor."""
         old = [tensor.removesuffix(new) + old for new, old in self.aliases if tensor.endswith(new)]
         for name in (tensor, *old):
             for prefix in self.prefixes:
                 yield prefix + name
 
     def found(self, tensor: str, names: Collection[str]) -> str | None:
-        """Return what a tensor is called among the names in a file; None where it isn't there."""
         return next(iter(self.all_found(tensor, names)), None)
 
     def all_found(self, tensor: str, names: Collection[str]) -> list[str]:
@@ -189,7 +184,6 @@ class Family:
         return list(dict.fromkeys(name for name in self.spellings(tensor) if name in names))
 
     def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
-        """Yield every role of a model of `n_layer` layers with its slot, names filled in."""
         yield from self.slots.items()
         for i in range(n_layer):
             differing = self.first_block_slots if i == 0 else self.second_block_slots if i == 1 else EMPTY
@@ -266,9 +260,9 @@ def _is_on(slot: Slot, settings: ModelConfig) -> bool:
     return settings.flag(slot.when.removeprefix("!")) is not slot.when.startswith("!")
 
 
-# What tables are made of
+# Building blocks of tables
 
-SIZES = {  # as most configs call them
+SIZES = {  # names in most configs
     "n_layer": "num_hidden_layers",
     "n_head": "num_attention_heads",
     "d_model": "hidden_size",
@@ -278,7 +272,6 @@ SIZES = {  # as most configs call them
 
 
 def norm(role: str, tensor: str, bias: bool = True, plus: float = 0.0, when: str = "") -> dict[str, Slot]:
-    """Return the roles of one norm: its gain, and its bias if it has one."""
     slots = {f"{role}.gain": Slot(f"{tensor}.weight", "d", plus=plus)}
     if bias:
         slots[f"{role}.bias"] = Slot(f"{tensor}.bias", "d", when=when)

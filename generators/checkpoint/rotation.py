@@ -10,7 +10,7 @@ from generators.checkpoint.positions import BASE, rotary
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 PART = "partial_rotary_factor"
-Fields = Mapping[str, Any]  # of Architecture, as far as they are read
+Fields = Mapping[str, Any]  # fields of Architecture read so far
 
 
 def same_in_all_layers(

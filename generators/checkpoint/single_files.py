@@ -33,7 +33,7 @@ ONNX = "an ONNX graph, made to be run and not read. Name the model that it was e
 HDF5 = f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}"
 FLAX = f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}"
 GGML = "a file of GGML, the format before GGUF. Name the original that it was converted from."
-# How files are called that no reader here takes; the first that fits says what a folder holds.
+# Names of files that no reader here takes; the first match says what a folder holds.
 FOREIGN = {
     "consolidated.*.pth": META,
     "lit_model.pth": LITGPT,
@@ -45,7 +45,7 @@ FOREIGN = {
     "*.msgpack": FLAX,
     "*.ggml": GGML,
 }
-# Endings of tensors' names that no table of the atlas has, but other software.
+# Endings of tensor names that other software uses and no table of the atlas.
 TENSORS = {
     ".attention.wq.weight": META,
     ".attn.qkv.weight": LITGPT,
@@ -57,7 +57,7 @@ OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 
 
 def what_to_name(path: Path, typed: str) -> str | None:
-    """Return what a file is and what to name instead of it; None for one that may be read by itself."""
+    """Return the kind of a file and what to name instead; None if it can be read by itself."""
     if path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name):
         folder = Path(typed).parent
         if (path.parent / CONFIG).is_file():
@@ -77,7 +77,7 @@ def what_to_name(path: Path, typed: str) -> str | None:
 
 
 def what_is_there(names: Collection[str], content: Callable[[str], bytes | None], place: str) -> str:
-    """Return what a folder holds in place of weights that can be read, and what to do; "" if that isn't known."""
+    """Return what a folder holds instead of readable weights, and what to do; "" if unknown."""
     if ADAPTER in names:
         base = _base_of(content(ADAPTER))
         return (
@@ -104,7 +104,7 @@ def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
 
 
 def is_foreign(name: str) -> bool:
-    """Return whether a file is called as one of other software, or as an adapter, that no reader takes."""
+    """Return whether the file name is that of other software or of an adapter, which no reader takes."""
     return name.startswith("adapter_model.") or any(fnmatch.fnmatch(name, pattern) for pattern in FOREIGN)
 
 
@@ -127,7 +127,7 @@ def _kind(path: Path) -> str | None:
 
 
 def _is_llama2_c(begin: bytes) -> bool:
-    """Return whether a file begins as those of llama2.c: its magic number, or seven sizes that fit one another."""
+    """Return whether a file looks like llama2.c's: its magic number, or seven consistent sizes."""
     if begin.startswith(b"24ka"):  # 0x616b3432, stored little-endian
         return True
     if len(begin) < 28:
@@ -144,7 +144,7 @@ def _is_llama2_c(begin: bytes) -> bool:
 
 
 def _as_folder(folder: Path) -> str:
-    """Return a folder so that it can't be taken for the name of a model."""
+    """Return a folder as text that can't be mistaken for a model's name."""
     return str(folder) if folder.is_absolute() or str(folder) in (".", "..") else f"./{folder}"
 
 
@@ -152,10 +152,7 @@ def _as_folder(folder: Path) -> str:
 
 
 def begins(path: Path) -> str:
-    """Return what a file's content says it is: "gguf", "pytorch", "safetensors", "hdf5", or "" where it says nothing.
-
-    Raises InputError: it can't be read.
-    """
+    """Return the format that a file's content shows: "gguf", "pytorch", "safetensors", "hdf5", or "" for none."""
     try:
         with path.open("rb") as file:
             begin, size = file.read(9), path.stat().st_size
@@ -173,13 +170,13 @@ def begins(path: Path) -> str:
 
 
 def is_of_weights(path: Path) -> bool:
-    """Return whether a file can hold weights that are read: by its content, and for PyTorch's also by its ending."""
+    """Return whether a file can hold readable weights, by its content, and for PyTorch also by its suffix."""
     kind = begins(path)
     return kind in ("safetensors", "gguf") or (kind == "pytorch" and path.suffix.lower() in OF_PYTORCH)
 
 
 def _holds_a_pickle(path: Path) -> bool:
-    """Return whether a ZIP archive is one that PyTorch wrote; a damaged one counts as such."""
+    """Return whether PyTorch wrote this ZIP archive; damaged archives count as such."""
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith("data.pkl") for name in archive.namelist())

@@ -34,7 +34,7 @@ def find_model(spec: str, registry: Registry) -> Model:
 
 
 def find_models(spec: str, registry: Registry) -> list[Model]:
-    """Turn what the user typed into models: all of a series, or one. Raises InputError: it is neither."""
+    """Find the models a user typed: a whole series or one model. Raises InputError for anything else."""
     series = registry.find_series(spec)
     if series is not None:
         return [model for _, model in registry.members(series)]
@@ -55,7 +55,6 @@ def _found(spec: str, registry: Registry, names: Sequence[str]) -> Model:
 
 
 def half(model: Model, stack: Stack | None) -> Model:
-    """Return one of the two models that a checkpoint holds, as a model of its own."""
     return model.model_copy(
         update={"name": f"{model.name}--{stack}", "title": f"{model.title}, {stack}", "stack": stack}
     )
@@ -77,7 +76,7 @@ def _as_typed(spec: str, registry: Registry) -> Model | None:
 
 
 def _halved(spec: str) -> tuple[str, Stack | None]:
-    """Return what comes before `--encoder` and the like, and that half; no hub id has two hyphens in a row."""
+    """Split off `--encoder` and the like; no hub id has two hyphens in a row."""
     for stack in STACKS:
         if spec.endswith(f"--{stack}"):
             return spec.removesuffix(f"--{stack}"), stack
@@ -109,7 +108,7 @@ def _file(spec: str) -> Path | None:
 
 
 def _model_of(file: Path) -> Model:
-    """Return a file as a model that is only itself, named by its folder where many files have its name."""
+    """Return a file as a stand-alone model, named after its folder if the file name is common."""
     stem = file.parent.name if USUAL_FILE.fullmatch(file.stem) else file.stem
     name = slug(stem) or slug(file.stem)
     if not name:
@@ -118,7 +117,7 @@ def _model_of(file: Path) -> Model:
 
 
 def _model_in(folder: Path) -> Model:
-    """Return a folder as a model that is only itself: a registry entry of the same name says nothing about it."""
+    """Return a folder as a stand-alone model, independent of a registry entry of the same name."""
     name = slug(folder.name)
     if not name:
         raise InputError(f"The folder {folder} has no name that can name a page; rename it.")

@@ -41,7 +41,6 @@ def unwrapped(family: Family, n_layer: int, files: Files) -> Family:
 
 
 def _prefixes(names: Collection[str]) -> list[str]:
-    """Return all stacks of wrappers that names begin with, the short ones first."""
     stacks = set()
     for name in names:
         end = 0
@@ -52,7 +51,6 @@ def _prefixes(names: Collection[str]) -> list[str]:
 
 
 def _found(family: Family, prefix: str, n_layer: int, names: Collection[str]) -> set[str]:
-    """Return the roles whose tensors are found behind a prefix."""
     return {
         role
         for role, slot in family.roles(n_layer)

@@ -30,16 +30,16 @@ from generators.base.progress import Progress
 from generators.compute.jobs import Answer, Died, Failed, Job, WorkerContext
 
 GB = 1_000_000_000
-SPARED = 0.9  # of the memory that is free: the share that jobs may take
-FILES, FILES_OF_A_PROCESS = 24, 8  # that are open at once; with fewer, loky breaks
+SPARED = 0.9  # share of free memory that jobs may take
+FILES, FILES_OF_A_PROCESS = 24, 8  # open files needed in all and per process; with fewer, loky breaks
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 ENDED = "its process ended"
-SENDING_S = 1.0  # how long it is waited at most until a job has been sent to its process
+SENDING_S = 1.0  # maximum wait until a job has been sent to its process
 
 
 @dataclass(frozen=True)
 class Choice:
-    """So many processes here, with so many bytes of memory together (None: what is free); or a cluster's workers."""
+    """A number of local processes with a memory limit in bytes (None: what is free), or a cluster's workers."""
 
     jobs: int = 1
     scheduler: str | None = None
@@ -47,18 +47,15 @@ class Choice:
 
     @property
     def is_inline(self) -> bool:
-        """Return whether this process does everything itself."""
         return self.jobs == 1 and self.scheduler is None
 
     def workers(self, display: Display) -> "Workers":
-        """Return the workers. Raises InputError: the cluster can't be used."""
         if self.scheduler is not None:
             return connected(self.scheduler, display)
         return Inline(display) if self.is_inline else Processes(display, self.jobs, self.memory)
 
 
 def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
-    """Return who computes, as a user asked for it. Raises InputError: what was asked for makes no sense."""
     if scheduler is not None and (jobs != 1 or memory_gb is not None):
         raise InputError("--scheduler goes with neither --jobs nor --memory: the cluster's workers have their own.")
     if memory_gb is not None and not 0 < memory_gb < float("inf"):
@@ -69,9 +66,9 @@ def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
 
 
 class Workers(ABC):
-    """Workers that do one job at a time each; what they say meanwhile is displayed."""
+    """Workers that do one job at a time each, with their messages displayed."""
 
-    writes_here = True  # whether what they write is on this machine's disk
+    writes_here = True  # whether they write to this machine's disk
 
     def __init__(self, display: Display) -> None:
         self._display = display
@@ -79,22 +76,20 @@ class Workers(ABC):
 
     @abstractmethod
     def names(self) -> Sequence[str]:
-        """Return the workers that are there."""
+        """Return the current workers."""
 
     @abstractmethod
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Have a worker do a job. Raises BrokenExecutor: the worker has ended."""
+        """Submit a job to a worker. Raises BrokenExecutor if the worker has died."""
 
     def idle(self) -> list[str]:
-        """Return those that have nothing to do, by name."""
         return [name for name in self.names() if name not in self._running]
 
     def admits(self, worker: str, need: int) -> bool:
-        """Return whether there is memory for a job of so many bytes; whatever it needs where it would be alone."""
+        """Return whether there is memory for a job of `need` bytes; a job without others is always admitted."""
         return True
 
     def begin(self, worker: str, job: Job) -> None:
-        """Have a worker that is idle do a job."""
         try:
             future = self.submit(worker, job)
         except BrokenExecutor as error:
@@ -103,12 +98,12 @@ class Workers(ABC):
         self._running[worker] = job, future
 
     def answers(self, seconds: float) -> Iterator[tuple[str, Answer]]:
-        """Return the workers whose jobs are done, with the answers, once one is or so many seconds have passed."""
+        """Wait up to `seconds` for a job to finish; return the finished workers with their answers."""
         if not self._running:
             time.sleep(seconds)  # for a lock that another run holds
         wait_for([future for _, future in self._running.values()], seconds, FIRST_COMPLETED)
         done = [worker for worker, (_, future) in self._running.items() if future.done()]
-        self.listen()  # after that: what was said before an answer is shown before it
+        self.listen()  # last, so that messages sent before an answer are shown before it
         for worker in done:
             _, future = self._running.pop(worker)
             error = future.exception()
@@ -117,14 +112,14 @@ class Workers(ABC):
             yield worker, future.result() if error is None else _lost(error)
 
     def listen(self) -> None:  # noqa: B027  # who is displayed directly has nothing to hear
-        """Display what workers have said."""
+        """Display messages of workers."""
 
     def forget(self, worker: str) -> None:  # noqa: B027  # a worker that is this process doesn't end
-        """Have another process, or none, take the place of a worker that has ended."""
+        """Replace or drop a worker that has died."""
 
     @abstractmethod
     def close(self) -> None:
-        """End at once, whatever is being done."""
+        """Stop immediately, even while jobs run."""
 
     def _said(self, worker: str, said: str | Progress) -> None:
         if worker not in self._running:
@@ -136,10 +131,9 @@ class Workers(ABC):
 
 
 def _lost(error: BaseException) -> Died | Failed:
-    """Return what became of a job that gave no answer."""
     if not isinstance(error, BrokenExecutor):
         return Failed(f"{type(error).__name__}: {error}", "")
-    by = re.search(r"\{(.+)\}", str(error))  # loky writes so how its process ended
+    by = re.search(r"\{(.+)\}", str(error))  # loky's way of naming how a process ended
     return Died(f"{ENDED} ({by[1]})" if by else str(error) or ENDED)
 
 
@@ -147,32 +141,28 @@ def _lost(error: BaseException) -> Died | Failed:
 
 
 class Inline(Workers):
-    """This process alone."""
-
     def __init__(self, display: Display) -> None:
         super().__init__(display)
         self._context = WorkerContext(alone=True)
 
     def names(self) -> Sequence[str]:
-        """Return the one that there is."""
         return ("this process",)
 
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Do a job at once; the future is done."""
         future: Future[Answer] = Future()
         say, advance = (partial(tell, worker) for tell in (self._display.say, self._display.advance))
         future.set_result(self._context.perform(job, say, advance))
         return future
 
     def close(self) -> None:
-        """End: nothing is being done."""
+        """Nothing to stop."""
 
 
 # Processes here
 
 
 class Processes(Workers):
-    """So many processes that share so many bytes of memory; each is started when it is first needed."""
+    """A number of processes that share a memory limit; each is started when first needed."""
 
     def __init__(self, display: Display, count: int, memory: int | None = None) -> None:
         super().__init__(display)
@@ -181,18 +171,16 @@ class Processes(Workers):
         threads = threads_of(count, os.cpu_count() or 1)
         self._environment = {name: str(threads) for name in THREADS if name not in os.environ}
         self._here: dict[str, tuple[Executor, Connection]] = {}
-        self._given: dict[str, Future[Answer]] = {}  # by worker: what it was given last
+        self._given: dict[str, Future[Answer]] = {}  # worker -> its last job
 
     def names(self) -> Sequence[str]:
-        """Return all; one that has ended is started anew."""
+        """Return all workers; dead ones are restarted when needed."""
         return self._names
 
     def admits(self, worker: str, need: int) -> bool:
-        """Return whether a job fits beside those that are being done."""
         return not self._running or sum(job.need for job, _ in self._running.values()) + need <= self._memory
 
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Have a process do a job."""
         if worker not in self._here:
             self._start(worker)
         with ctrl_c_deferred():  # so that it is known to `close`
@@ -208,24 +196,22 @@ class Processes(Workers):
         )
         self._here[worker] = executor, listening
         with ctrl_c_deferred():
-            executor.submit(_nothing)  # which starts the process
-        speaking.close()  # the process has its own: reading ends where that ends
+            executor.submit(_nothing)  # starts the process
+        speaking.close()  # the process has its own end, and reading stops when that closes
 
     def listen(self) -> None:
-        """Display what processes have said."""
         for worker, (_, listening) in self._here.items():
             with suppress(EOFError, OSError):
                 while listening.poll():
                     self._said(worker, listening.recv())
 
     def forget(self, worker: str) -> None:
-        """Have another process take the place of one that has ended."""
         executor, listening = self._here.pop(worker)
         executor.shutdown(wait=True)
         listening.close()
 
     def close(self) -> None:
-        """Kill all processes. loky stumbles over a job that no process has been sent yet, so that is waited for."""
+        """Kill all processes, after waiting for jobs not sent yet, on which loky would stumble."""
         for future in self._given.values():
             until = time.monotonic() + SENDING_S
             while not (future.running() or future.done()) and time.monotonic() < until:
@@ -237,14 +223,13 @@ class Processes(Workers):
 
 
 def free_memory() -> int:
-    """Return how many bytes jobs may take together: most of what is free now."""
+    """Return how many bytes jobs may use together: most of the free memory."""
     import psutil
 
     return int(SPARED * psutil.virtual_memory().available)
 
 
 def open_files() -> int:
-    """Return how many files a process may have open here."""
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
     except ImportError:  # Windows
@@ -261,7 +246,7 @@ def threads_of(jobs: int, cores: int) -> int:
     return max(1, cores // jobs)
 
 
-_speaking: Connection | None = None  # in a process: to the one that started it
+_speaking: Connection | None = None  # connection from a worker process to its parent
 
 
 def _start_worker(speaking: Connection, parent: int) -> None:
@@ -275,11 +260,10 @@ def _start_worker(speaking: Connection, parent: int) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing, which takes a process."""
+    """Do nothing: starts the process."""
 
 
 def _perform(job: Job) -> Answer:
-    """Do a job in a process of its own."""
     assert _speaking is not None
     return _context().perform(job, _speaking.send, _speaking.send)
 
@@ -292,12 +276,12 @@ def _context() -> WorkerContext:
 # A Dask cluster. A scheduler and its workers run what they are sent: connect to none but your own.
 
 TIMEOUT_S = 10.0
-LOOK_S = 1.0  # how often it is looked whether workers are there
+LOOK_S = 1.0  # interval between checks for workers
 LEFT = "it left the cluster"
-ONE_AT_A_TIME = threading.Lock()  # in a worker that has more threads, or that two commands use
+ONE_AT_A_TIME = threading.Lock()  # for workers with several threads, or used by two commands
 TRIMS = "MALLOC_TRIM_THRESHOLD_"  # glibc's setting
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
-NOT_TRIMMED = 32 * 2**20  # bytes: what glibc comes to by itself where arrays come and go
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # constants of malloc.h
+NOT_TRIMMED = 32 * 2**20  # bytes: the value glibc settles on where arrays come and go
 
 
 def connected(address: str, display: Display) -> "Cluster":
@@ -312,12 +296,12 @@ def connected(address: str, display: Display) -> "Cluster":
         raise InputError("--scheduler needs Dask, which the extra `cluster` brings: helix-atlas[cluster].") from error
     try:
         return Cluster(display, Client(address, timeout=TIMEOUT_S, set_as_default=False))
-    except (OSError, ValueError, TypeError) as error:  # OSError: of whatever kind; the others: it is no address
+    except (OSError, ValueError, TypeError) as error:  # OSError: of any kind; the others: not an address
         raise InputError(f"There is no Dask scheduler at {address!r}: {error}.") from error
 
 
 class OnCluster(Executor):
-    """One worker of a cluster: each job is bound to it, so that who has a model open does its next one.
+    """One worker of a cluster: each job is bound to it, so the worker holding a model gets its next job.
 
     (Dask's own executor waits forever for the answer of a worker that has left.)
     """
@@ -327,11 +311,9 @@ class OnCluster(Executor):
         self._thread = ThreadPoolExecutor(1)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Have the worker do it, and no other worker."""
         return self._thread.submit(self._answer, fn, args)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for no answer any longer."""
         self._thread.shutdown(wait, cancel_futures=cancel_futures)
 
     def _answer(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -351,7 +333,7 @@ class OnCluster(Executor):
 
 
 class Cluster(Workers):
-    """The workers of a cluster, as they come and go; `client` is a distributed.Client."""
+    """The current workers of a cluster; `client` is a distributed.Client."""
 
     writes_here = False
 
@@ -366,7 +348,7 @@ class Cluster(Workers):
         client.subscribe_topic(self._topic, lambda event: self._heard.put(event[1]))
 
     def names(self) -> Sequence[str]:
-        """Return the workers that are there, and learn how many bytes of memory each has."""
+        """Return the current workers and record the memory of each."""
         if time.monotonic() - self._looked >= LOOK_S:
             found = self._client.scheduler_info(n_workers=-1)["workers"]
             self._limits = {name: float(worker["memory_limit"] or float("inf")) for name, worker in found.items()}
@@ -374,36 +356,32 @@ class Cluster(Workers):
         return list(self._limits)
 
     def admits(self, worker: str, need: int) -> bool:
-        """Return whether a job fits into a worker's memory, or there is none that has more."""
+        """Return whether a job fits into a worker's memory, or no other worker has more."""
         limit = self._limits[worker]
         return need <= SPARED * limit or limit == max(self._limits.values())
 
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Have a worker do a job."""
         if worker not in self._executors:
             self._executors[worker] = OnCluster(self._client, worker, lambda name: name in self._limits)
         return self._executors[worker].submit(_perform_there, job, self._topic)
 
     def listen(self) -> None:
-        """Display what workers have said."""
         with suppress(Empty):
             while True:
                 worker, said = self._heard.get_nowait()
                 self._said(worker, said if isinstance(said, str) else Progress(*said))
 
     def forget(self, worker: str) -> None:
-        """Have nothing more to do with a worker that is gone."""
         self._executors.pop(worker).shutdown(wait=False)
 
     def close(self) -> None:
-        """Drop what is being done: workers end the jobs that they are at, for nobody."""
+        """Drop all running jobs: workers finish them, but their results are ignored."""
         self._client.close()
         for executor in self._executors.values():
             executor.shutdown(wait=False, cancel_futures=True)
 
 
 def _perform_there(job: Job, topic: str) -> Answer:
-    """Do a job in a worker of a cluster."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -423,7 +401,7 @@ def _do_not_trim() -> None:
     Every page is cleared anew then, which made findings take half as long again.
     """
     if TRIMS in os.environ:
-        with suppress(OSError, AttributeError):  # another C library than glibc
+        with suppress(OSError, AttributeError):  # not glibc
             libc = ctypes.CDLL(None)
             libc.mallopt(M_MMAP_THRESHOLD, NOT_TRIMMED)
             libc.mallopt(M_TRIM_THRESHOLD, 2 * NOT_TRIMMED)

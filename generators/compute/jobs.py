@@ -31,13 +31,13 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
-MEASURING_THREADS = 1  # of BLAS: sums of another order differ in their last digits
-Watch = Callable[[Progress], None]  # is called with how far a job has come
+MEASURING_THREADS = 1  # BLAS threads: sums in another order differ in their last digits
+Watch = Callable[[Progress], None]  # called with a job's progress
 
 
 @dataclass(frozen=True)
 class Request:
-    """What all jobs of a model have in common. `session` is one run of the command: no model stays open beyond it."""
+    """Common to all jobs of a model. `session` is one run of the command, after which no model stays open."""
 
     session: str
     model: Model
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """How many bytes of memory it takes to plan a model's findings, and to measure each, by name."""
+    """Bytes of memory needed to plan a model's findings, and to measure each, by name."""
 
     to_plan: int
     to_measure: dict[str, int]
@@ -70,7 +70,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Failed:
-    """A job that broke: a bug, and no sentence about the user's input. `where` is its traceback."""
+    """A job that failed by a bug, not by the user's input. `where` is its traceback."""
 
     sentence: str
     where: str
@@ -78,7 +78,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Died:
-    """A job whose worker ended; how, in half a sentence."""
+    """A job whose worker died; how, in half a sentence."""
 
     how: str
 
@@ -91,7 +91,7 @@ Answer = MemoryNeeds | Prepared | Measured | AtlasError | Failed | Died
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Open a model and say what its other jobs will need."""
+    """Open a model and estimate the memory its other jobs need."""
 
     request: Request
     findings: Sequence[Finding[Any]]
@@ -99,7 +99,6 @@ class Look:
     what: str = field(default="opening", init=False)
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> MemoryNeeds:
-        """Read the headers of its files. Raises WeightsUnavailableError: measuring weights is beyond this machine."""
         each = {finding.name: memory.to_measure(finding, opened) for finding in self.findings}
         needs = MemoryNeeds(memory.to_plan(self.findings, opened), each)
         largest = max(
@@ -115,15 +114,12 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Prepare:
-    """Read and check every tensor of a model and plan its findings."""
-
     request: Request
     findings: Sequence[Finding[Any]]
     need: int
     what: str = field(default="reading weights", init=False)
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> Prepared:
-        """Read them."""
         return prepare(opened, self.findings, report)
 
 
@@ -141,11 +137,9 @@ class Measure:
 
     @property
     def what(self) -> str:
-        """Return the finding's name."""
         return self.planned.finding.name
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> Measured:
-        """Measure it, of exactly the weights and in exactly the version that it was planned for."""
         finding = self.planned.finding
         versions = {known.name: known.version for known in all_findings.FINDINGS}
         if versions.get(finding.name, finding.version) != finding.version:
@@ -175,7 +169,7 @@ class WorkerContext:
         self._open: tuple[tuple[str, Model], Opened] | None = None
 
     def perform(self, job: Job, report: Report, watch: Watch) -> Answer:
-        """Do a job. What goes wrong is its answer too: not every exception survives the way to another process."""
+        """Do a job. Errors are answers, too, since not every exception can be sent to another process."""
         with notices.heard_by(lambda sentence: report(f"{sentence}\n")):
             return self._perform(job, report, watch)
 
@@ -189,7 +183,7 @@ class WorkerContext:
         except AtlasError as error:
             self._open = None
             return error
-        except BaseException as error:  # a panic of a library costs this model, and no other
+        except BaseException as error:  # a library's panic costs only this model
             raise_unless_panic(error)
             self._open = None
             return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
@@ -197,12 +191,12 @@ class WorkerContext:
     def _opened(self, request: Request) -> Opened:
         which = request.session, request.model
         if self._open is None or self._open[0] != which:
-            self._open = None  # before another one takes its place in memory
+            self._open = None  # free memory before the next one is opened
             self._open = which, open_model(request.model, request.places, request.settings)
         return self._open[1]
 
     def _let_go(self, opened: Opened, job: Job) -> None:
-        """Keep no tensor between two jobs, nor the model ready to be run; alone, until a job doesn't run it."""
+        """Drop the last tensor, and the running model too unless this worker is alone and the next job needs it."""
         opened.checkpoint.let_go()
         if not (self._alone and isinstance(job, Measure) and RUN in job.planned.finding.needs):
             opened.__dict__.pop("run", None)
@@ -212,10 +206,7 @@ class WorkerContext:
 
 
 def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Measured:
-    """Measure one finding that has a key, or say why it can't be; `unfinished` is for what a run has got to.
-
-    Raises AtlasError: the weights can't be used, or something can't be written.
-    """
+    """Measure one finding that has a key, or give the reason why not; `unfinished` stores partial runs."""
     finding = planned.finding
     record = StoredFinding(
         finding=finding.name,
@@ -259,12 +250,10 @@ def part_of_budget(finding: Finding[Any]) -> float:
 
 
 def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, watch: Watch) -> None:
-    """Give a finding that runs the model its part of the budget, and have the time that it still takes reported."""
     opened.run.begin(opened.settings.budget_s * part_of_budget(finding), TimeLeft(watch), unfinished)
 
 
 def _record_of(opened: Opened) -> dict[str, str]:
-    """Return on what, with what, and whether cut short the model was run."""
     run = opened.run
     cut = {CUT_TO: opened.settings.operations} if run.was_cut else {}
     return {**run.record, "text": run.text.name, "text_sha256": run.text.sha256, **cut}

@@ -51,18 +51,14 @@ class JudgedFinding:
 
 @dataclass(frozen=True)
 class JudgedModel:
-    """All that is known of one model, judged."""
-
     record: ModelRecord
     findings: tuple[JudgedFinding, ...]
 
     @property
     def damaged(self) -> list[str]:
-        """Return a sentence for every finding whose stored result can't be trusted."""
         return [judged.damaged for judged in self.findings if judged.damaged]
 
     def published(self) -> ModelFindings:
-        """Return it as `findings.json` publishes it."""
         tensors: dict[str, TensorEntry] = {}
         for judged in self.findings:
             tensors |= judged.stored.tensors if judged.stored else {}
@@ -87,7 +83,7 @@ def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | Non
 
 
 def _on_both_texts(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:
-    """Read and judge one finding; what comes out otherwise on the model's own samples is a close call."""
+    """Read and judge one finding; a different verdict on the model's own samples makes it a close call."""
     judged = judged_finding(store, name, finding)
     if RUN not in finding.needs or name.endswith(ON_OWN_SAMPLES):
         return judged
@@ -103,9 +99,8 @@ def _beside(claim: Claim, other: Verdict) -> Claim:
 
 
 def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:
-    """Read and judge one finding of one model."""
     try:
-        whole = store.whole(name, finding.name)
+        whole = store.load(name, finding.name)
     except InputError as error:
         return _not_shown(finding, str(error), damaged=str(error))
     if whole is None:
@@ -121,7 +116,7 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
     measured = StoredMeasurements(metrics, tables_of(stored), arrays, absent, NOT_MEASURED.format(name))
     try:
         claims = tuple(finding.claims(measured.for_rules()))
-    except Exception as error:  # a rule that breaks must not cost the other findings their verdicts
+    except Exception as error:  # a broken rule must not cost other findings their verdicts
         return _broken(finding, stored, error)
     record = FindingRecord(
         status="computed",

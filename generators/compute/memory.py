@@ -26,18 +26,17 @@ from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 MEBI = 1 << 20
 BASE = 256 * MEBI
-RUN_BASE = 900 * MEBI  # with PyTorch and transformers
+RUN_BASE = 900 * MEBI  # includes PyTorch and transformers
 COPIES = 1.5
 SQUARES = 6
-TOKEN = 2048  # bytes
+TOKEN = 2048  # bytes per token
 BATCH_BYTES = 128 * MEBI  # as in generators/runner/run.py
 BATCHES = 4
-WINDOW = 256  # tokens that a model is run on at a time
+WINDOW = 256  # tokens per window
 WIDE = 8  # bytes of float64
 
 
 def to_measure(finding: Finding[Any], opened: Opened) -> int:
-    """Return how many bytes measuring one finding of a model needs."""
     checkpoint = opened.checkpoint
     roles = [role for role in opened.reading(finding).roles if role in checkpoint]
     needed = _of_tensors(roles, checkpoint, 2)
@@ -47,7 +46,7 @@ def to_measure(finding: Finding[Any], opened: Opened) -> int:
 
 
 def to_plan(findings: Iterable[Finding[Any]], opened: Opened) -> int:
-    """Return how many bytes planning findings of a model needs: each tensor is read by itself."""
+    """Return the bytes needed to plan findings of a model, which reads one tensor at a time."""
     checkpoint, runs = opened.checkpoint, False
     wanted: dict[str, None] = {}
     for finding in findings:
@@ -59,14 +58,12 @@ def to_plan(findings: Iterable[Finding[Any]], opened: Opened) -> int:
 
 
 def of_machine() -> int:
-    """Return how many bytes of memory this machine has."""
     import psutil
 
     return int(psutil.virtual_memory().total)
 
 
 def _of_tensors(roles: Iterable[str], checkpoint: Checkpoint, at_once: int) -> int:
-    """Return the bytes that the largest tensors take while they are measured, with what is made of them."""
     sizes = dict(checkpoint.size(role) for role in roles)
     largest = sum(sorted(sizes.values(), reverse=True)[:at_once])
     a = checkpoint.architecture
@@ -74,7 +71,6 @@ def _of_tensors(roles: Iterable[str], checkpoint: Checkpoint, at_once: int) -> i
 
 
 def _of_a_run(opened: Opened) -> int:
-    """Return the bytes that a model takes while it is run: its parameters in float32, and batches of windows."""
     files, a = opened.files, opened.checkpoint.architecture
     numbers = sum(prod(files.header(name).shape) for name in files.names())
     window = min(WINDOW, a.n_ctx or WINDOW)

@@ -30,7 +30,7 @@ from generators.tokens.vocabulary import ModelVocabulary
 if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
-# Of an architecture: what is published of a model.
+# Published fields of an architecture.
 SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
 SAID_BY_TABLE = ("causal", "post_norm")
 COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that tables compute from config.json
@@ -38,7 +38,7 @@ COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that
 
 @dataclass(frozen=True)
 class Reading:
-    """The roles that a finding reads of a checkpoint; or why it can't be measured in it (`status`, `reason`)."""
+    """The roles that a finding reads of a checkpoint, or why it can't be measured (`status`, `reason`)."""
 
     roles: tuple[str, ...]
     status: Status = "computed"
@@ -56,20 +56,18 @@ class Opened:
     _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def reading(self, finding: Finding[Any]) -> Reading:
-        """Return what a finding reads of this model; the checkpoint is asked once."""
         if finding.name not in self._readings:
             self._readings[finding.name] = _reading(finding, self.checkpoint)
         return self._readings[finding.name]
 
     @once
     def vocabulary(self) -> ModelVocabulary | None:
-        """Return the model's tokens, None where it has none, or no tokenizer."""
         size = self.checkpoint.architecture.vocab_size
         return None if size is None else load_vocabulary(self.files, size)
 
     @once
     def frequencies(self) -> tuple[TokenFrequency, ...]:
-        """Return what is known of how often its tokens occur, best source first."""
+        """Return sources of token frequencies, best first."""
         size = self.checkpoint.architecture.vocab_size
         if size is None:
             return ()
@@ -77,7 +75,6 @@ class Opened:
 
     @once
     def run(self) -> "OpenedModel":
-        """Return the model itself, ready to be run. Raises CannotRunError: it can't be run here; says why."""
         run = running.opened_model(self.files, self.checkpoint, self.settings.device)
         if self.settings.own_samples:
             run.text = run.own_samples
@@ -85,13 +82,12 @@ class Opened:
 
     @once
     def why_no_run(self) -> str | None:
-        """Return why it isn't run here, as far as that can be said without opening it."""
+        """Return why the model can't be run here, as far as known without opening it."""
         if self.settings.skip:
             return running.SKIPPED
         return running.why_not(self.files, self.checkpoint, self.settings.device)
 
     def depends_on(self, capability: str) -> Any:
-        """Return what a finding with this capability depends on."""
         if capability == TOKENS:
             return None if self.vocabulary is None else self.vocabulary.digest
         if capability == FREQUENCIES:
@@ -105,10 +101,6 @@ class Opened:
 
 
 def open_model(model: Model, places: Places, settings: running.RunSettings = running.AS_USUAL) -> Opened:
-    """Find a model's files and open its checkpoint.
-
-    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be downloaded.
-    """
     files = locate(model, places.models_dirs, places.hub)
     return Opened(model, files, open_checkpoint(files, model.family), settings)
 
@@ -130,7 +122,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known of a model once all of its tensors were read: its record, and a plan for each finding."""
+    """A model after its tensors were read: its record, and a plan for each finding."""
 
     record: ModelRecord
     plans: tuple[Plan, ...]
@@ -140,7 +132,6 @@ def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = s
     """Plan findings of a model, which reads and checks every tensor that they read.
 
     Where tensors come from elsewhere, all of them come first, together.
-    Raises InputError, WeightsUnavailableError: as for making the plans.
     """
     read, whole = to_read(findings, opened)
     opened.checkpoint.prefetch(read, report, whole=whole)
@@ -161,12 +152,7 @@ def to_read(findings: Sequence[Finding[Any]], opened: Opened) -> tuple[list[str]
 
 
 def plan(finding: Finding[Any], opened: Opened) -> Plan:
-    """Return the plan of one finding; every tensor that it reads is read and checked.
-
-    Raises:
-        InputError: a tensor or a tokenizer file is damaged.
-        WeightsUnavailableError: a file that exists can't be downloaded.
-    """
+    """Plan one finding, which reads and checks all of its tensors."""
     read = opened.reading(finding)
     if read.reason is not None:
         return Plan(finding, status=read.status, reason=read.reason)
@@ -185,7 +171,7 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
 
 
 def _config(finding: Finding[Any], architecture: Architecture) -> dict[str, Any]:
-    """Return the config fields that a finding declares; in place of computed ones, what they were computed from."""
+    """Return the config fields that a finding declares; computed ones are replaced by their sources."""
     given = unusual(architecture)
     declared = {name: given[name] for name in finding.config if name in given}
     computed = [name for name in COMPUTED if name in declared]
@@ -194,7 +180,6 @@ def _config(finding: Finding[Any], architecture: Architecture) -> dict[str, Any]
 
 
 def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
-    """Return what a finding may measure from: what it declares, and nothing else."""
     return Inputs(
         weights=_Declared(opened.checkpoint, opened.reading(finding).roles),
         architecture=cast(Architecture, _Fields(finding, opened.checkpoint.architecture)),
@@ -205,7 +190,6 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
 
 
 def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
-    """Return what a finding reads here: what is there, with the norms and biases that belong to it."""
     family, n_layer = checkpoint.family, checkpoint.architecture.n_layer
     wanted = {pattern: roles((pattern,), n_layer) for pattern in (*finding.needs, *finding.uses)}
     absent = {role: checkpoint.missing_for(role) for each in wanted.values() for role in each}
@@ -226,12 +210,12 @@ def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
 
 
 def _needs_table(finding: Finding[Any]) -> bool:
-    """Return whether a finding asks what only a table says: how positions enter, what is masked, what is output."""
+    """Return whether a finding needs a family's table: positions, masks or outputs."""
     return not finding.needs or RUN in finding.needs or "unembedding" in finding.uses
 
 
 class _Declared(Mapping[str, Array]):
-    """Those tensors of a checkpoint that a finding declares; each is read when it is asked for."""
+    """The tensors of a checkpoint that a finding declares, each read on access."""
 
     def __init__(self, checkpoint: Checkpoint, declared: tuple[str, ...]) -> None:
         self._checkpoint, self._declared = checkpoint, declared
@@ -252,7 +236,7 @@ class _Declared(Mapping[str, Array]):
 
 
 class _Fields:
-    """Those fields of an architecture that a finding declares; its key is made from them."""
+    """The fields of an architecture that a finding declares and that enter its key."""
 
     __class__ = Architecture  # type: ignore[assignment]  # what it stands in for
 

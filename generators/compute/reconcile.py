@@ -35,30 +35,29 @@ FINDINGS = Path(all_findings.__file__).parent
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A model before it was opened: the digest of what its results depend on, and of those that were stored."""
+    """A model before opening: the digests of what its results depend on and of the stored results."""
 
     name: str
     inputs: str
     results: str
 
     def with_results(self, results: str) -> str:
-        """Return the digest of the inputs and some results."""
         return digests.of_words(self.inputs, results)
 
 
 def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings) -> Fingerprint | None:
-    """Return a model as it is now; None where its files are neither on this machine nor at a commit of the hub."""
+    """Return a model's current fingerprint; None if its files are neither local nor at a commit of the hub."""
     if files.folder is None:
         return at_commit(model, files.origin, store, settings)
     try:
         given = digests.of_files(_read(files, files.folder), files.folder)
         return _fingerprint(model, files.origin, store, settings, digests.of_code(), given)
     except (OSError, InputError):
-        return None  # what is wrong is said where it is opened
+        return None  # opening it reports the error
 
 
 def at_commit(model: Model, origin: Origin, store: Store, settings: RunSettings) -> Fingerprint | None:
-    """Return a model as it is at a commit of the hub; None where it comes from elsewhere."""
+    """Return a model's fingerprint at a commit of the hub; None if it comes from elsewhere."""
     if origin.kind != "hub" or origin.commit is None:
         return None
     with suppress(OSError):
@@ -74,20 +73,19 @@ def _fingerprint(model: Model, origin: Origin, store: Store, settings: RunSettin
 
 
 def up_to_date(now: Fingerprint, store: Store) -> tuple[str, ...] | None:
-    """Return the findings that are stored of a model that is as it was when nothing was left to do; else None."""
+    """Return the stored findings if the model is unchanged since nothing was left to do; else None."""
     stored = store.up_to_date(now.name)
     return stored.findings if stored is not None and stored.made_from == now.with_results(now.results) else None
 
 
 def remember(before: Fingerprint, computed: tuple[str, ...], store: Store, *, written: bool) -> None:
-    """Remember that nothing is left to do; `written`: results were, since `before`, under the lock that is held."""
+    """Record that nothing is left to do; `written`: results were written since `before`, under this lock."""
     results = digests.of_folder(store.folder(before.name)) if written else before.results
     with suppress(AtlasError):  # without it the checkpoint is opened once more
         store.remember(before.name, before.with_results(results), computed)
 
 
 def _read(files: Files, folder: Path) -> Iterator[Path]:
-    """Return the files of a checkpoint that may be read: its weights, and what is small enough for anything else."""
     weights = {folder / name for name in files.weight_files()}
     for path in digests.inside(folder):
         if path in weights or path.stat().st_size <= LARGEST_TEXT:
@@ -97,7 +95,7 @@ def _read(files: Files, folder: Path) -> Iterator[Path]:
 @cache
 def _here() -> tuple[str, ...]:
     """Return a digest of what findings declare, and what decides whether a model can be run on this machine."""
-    declared = digests.of_files(FINDINGS.glob("*/__init__.py"), FINDINGS)  # read, as importing them takes a second
+    declared = digests.of_files(FINDINGS.glob("*/__init__.py"), FINDINGS)  # read as files: importing takes a second
     return declared, *(str(_version(name)) for name in (*LIBRARIES, "wordfreq")), str(memory.of_machine() // GIB)
 
 
@@ -127,11 +125,10 @@ class Reconciled:
     outdated: list[str] = field(default_factory=list)
     record: ModelRecord | None = None
     is_done: bool = False
-    state: object = None  # of the folder when it was asked
+    state: object = None  # state of the folder when read
 
 
 def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reconciled:
-    """Compare what is stored of a model with what is planned."""
     name = prepared.record.name
     found = Reconciled(state=store.state(name))
     for planned in prepared.plans:
@@ -155,7 +152,6 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
 
 
 def _as_planned(planned: "Plan", settings: RunSettings, name: str, store: Store) -> StoredFinding | None:
-    """Return the stored result if it is what this plan would give. Raises InputError: it is damaged."""
     stored = store.finding(name, planned.finding.name)
     if stored is None:
         return None

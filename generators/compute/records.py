@@ -1,5 +1,3 @@
-"""What is stored of a finding and what is published of a model, as plain data that is checked when read."""
-
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -17,13 +15,12 @@ from generators.findings.measured import Measurements, Table
 SCHEMA_VERSION: Literal[2] = 2
 Status = Literal["computed", "missing", "not_applicable", "failed"]
 SHA256 = "^[0-9a-f]{64}$"
-HYPHEN_AS_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)")  # not in GPT-2, in 3-4, in 1e-05
-# Whatever it was made from, neither a terminal nor a page meets characters in it that can't be seen.
+HYPHEN_AS_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)")  # matches no hyphen in GPT-2, 3-4 or 1e-05
+# Terminals and pages never get invisible characters, whatever the source.
 Shown = Annotated[str, AfterValidator(printable)]
 
 
 def _shown(value: JsonValue) -> JsonValue:
-    """Return a value with what can't be seen in its texts replaced."""
     if isinstance(value, str):
         return value if value.isprintable() else printable(value)
     if isinstance(value, dict):
@@ -117,7 +114,6 @@ class StoredFinding(Record):
     arrays_sha256: str | None = Field(default=None, pattern=SHA256)
 
     def digest(self) -> str:
-        """Return the SHA-256 of its content."""
         return content_digest(self.model_dump(mode="json"))
 
 
@@ -181,7 +177,7 @@ class ClaimRecord(Record):
 
 
 def by_verdict(claims: Iterable[ClaimRecord]) -> dict[str, int]:
-    """Return how many claims came to each verdict, in the order of verdicts; none is left out that any came to."""
+    """Return the number of claims per verdict, in the order of verdicts, without zeros."""
     found: Counter[str] = Counter(claim.verdict for claim in claims)
     return {kind: found[kind] for kind in VERDICTS if found[kind]}
 
@@ -196,27 +192,22 @@ class ModelFindings(Record):
     claims: list[ClaimRecord]
 
     def verdict_of(self, claim_id: str) -> ClaimRecord | None:
-        """Return the claim called `claim_id`, None where its finding isn't known."""
         return next((claim for claim in self.claims if claim.id == claim_id), None)
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of findings.json."""
     schema = ModelFindings.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Helix Atlas findings"}
 
 
 def claim_record(claim: Claim) -> ClaimRecord:
-    """Return a claim as it is published; negative numbers in its answer have a minus, as everywhere else."""
     answer = HYPHEN_AS_MINUS.sub("−", claim.answer)
     return ClaimRecord(**plain(asdict(claim)) | {"answer": answer})
 
 
 def table_records(measured: Measurements[Any]) -> dict[str, TableRecord]:
-    """Return the tables of a finding as they are stored."""
     return {name: TableRecord(**plain(asdict(table))) for name, table in measured.tables.items()}
 
 
 def tables_of(record: StoredFinding) -> dict[str, Table]:
-    """Return stored tables as those that claims and figures are made from."""
     return {name: Table(table.title, table.columns, table.rows) for name, table in record.tables.items()}

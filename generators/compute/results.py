@@ -41,12 +41,12 @@ MODEL = "model.json"
 UNFINISHED = ".unfinished"
 UP_TO_DATE = ".settled"
 LOCK = ".lock"
-HOLDER = ".holder"  # beside the lock: which process has it, for others to say
+HOLDER = ".holder"  # next to the lock: names the process that holds it
 LONGEST_HOLDER = 80  # characters
 UNKNOWN = "which one isn't known"
-LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes of a file
+LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes per file
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
-OURS = re.compile(rf"\..*|\w+\.json|\w+\.[0-9a-f]{{0,{KEY_LENGTH}}}\.npz")  # names of files in a folder of results
+OURS = re.compile(rf"\..*|\w+\.json|\w+\.[0-9a-f]{{0,{KEY_LENGTH}}}\.npz")  # file names in a results folder
 T = TypeVar("T", bound=Record)
 
 
@@ -61,7 +61,7 @@ class ResultsHeldError(AtlasError):
 
 
 class FingerprintRecord(Record):
-    """The digest of what all results of a model were stored from and of these; the findings that are computed."""
+    """The digest of a model's inputs and results, and the computed findings."""
 
     made_from: str
     findings: tuple[str, ...]
@@ -82,15 +82,13 @@ class Store:
 
     @property
     def layers(self) -> "list[Store]":
-        """Return its folders, each as a store of its own: this one, then the one under it."""
+        """Return this folder and the one under it, each as a store."""
         return [Store(self.root), *([Store(self.under)] if self.under is not None else [])]
 
     def names(self) -> list[str]:
-        """Return the models that have results here."""
         return self._named(f"*/{MODEL}")
 
     def folders(self) -> list[str]:
-        """Return every folder of results, whatever is in it."""
         return self._named("*/*.json")
 
     def _named(self, pattern: str) -> list[str]:
@@ -98,12 +96,11 @@ class Store:
         return sorted(name for name in found if SLUG.fullmatch(name) and name != RESERVED)
 
     def folder(self, name: str) -> Path:
-        """Return the folder that a model's results are read from."""
         here = self._folder(name)
         return here if self.under is None or (here / MODEL).exists() else self.under / name
 
     def model(self, name: str) -> ModelRecord | None:
-        """Read what is known of a model, None where it has no results. Raises InputError: it is there but damaged."""
+        """Read a model's record; None if it has no results. Raises InputError if it is damaged."""
         record = self._read(self.folder(name) / MODEL, ModelRecord)
         if record is not None and record.name != name:
             raise InputError(f"The stored results in {self.folder(name)} are those of {record.name!r}.")
@@ -120,11 +117,10 @@ class Store:
         return record
 
     def finding_names(self, name: str) -> list[str]:
-        """Return the findings of a model that have a file here, whatever is in it."""
         return sorted(path.stem for path in self.folder(name).glob("*.json") if path.name != MODEL)
 
     def dates(self, name: str) -> set[str]:
-        """Return the days on which findings of a model were computed. Raises InputError: one of them is damaged."""
+        """Return the days on which findings were computed. Raises InputError if one is damaged."""
         records = [self.finding(name, finding) for finding in self.finding_names(name)]
         return {record.computed_on for record in records if record is not None and record.computed_on}
 
@@ -145,11 +141,11 @@ class Store:
             raise InputError(f"The stored arrays {path} are damaged: their digest is another one.")
         try:
             return from_npz(data)
-        except Exception as error:  # whatever a file that only its digest vouches for makes of NumPy
+        except Exception as error:  # NumPy raises all kinds of errors for crafted files
             why = " ".join(str(error).split()) or type(error).__name__
             raise InputError(f"The stored arrays {path} are damaged: {why}.") from error
 
-    def whole(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+    def load(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
         """Read what was measured of one finding, with its arrays; None where nothing was.
 
         Where another process replaces the one before the other is read, both are read anew.
@@ -167,23 +163,19 @@ class Store:
                     raise
         return None
 
-    def sound(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
-        """Return what was measured of one finding, with its arrays; None also where it is damaged."""
+    def load_or_none(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+        """Return a finding's record and arrays; None if absent or damaged."""
         with suppress(InputError):
-            return self.whole(name, finding)
+            return self.load(name, finding)
         return None
 
-    def knows(self, name: str) -> bool:
-        """Return whether it is known what model results are of; what is damaged says nothing."""
+    def has_model(self, name: str) -> bool:
+        """Return whether the model's record is there and readable."""
         with suppress(InputError):
             return self.model(name) is not None
         return False
 
     def save_model(self, record: ModelRecord) -> None:
-        """Write what is known of a model.
-
-        Raises AtlasError: the disk is full or the folder can't be written; what was there stays.
-        """
         self._write(self._folder(record.name) / MODEL, record)
 
     def save_finding(self, name: str, record: StoredFinding, arrays: Mapping[str, Array]) -> StoredFinding:
@@ -203,7 +195,7 @@ class Store:
         return record
 
     def drop_older_arrays(self, name: str, record: StoredFinding) -> None:
-        """Remove the arrays of what a stored result replaced; a killed run may not have got to it."""
+        """Remove arrays of replaced results, which a killed run may have left."""
         folder = self._folder(name)
         current = _arrays_file(record) if record.arrays_sha256 else None
         with _writing(folder):
@@ -212,26 +204,24 @@ class Store:
                     path.unlink(missing_ok=True)
 
     def remove_finding(self, name: str, finding: str) -> None:
-        """Remove what is stored of one finding: the atlas has no finding of that name any more."""
         with _writing(self._folder(name)):
             for path in (self._folder(name) / f"{finding}.json", *self._folder(name).glob(f"{finding}.*.npz")):
                 path.unlink(missing_ok=True)
 
     def remove_model(self, name: str) -> None:
-        """Remove all that is stored of a model here, its own file first: without it a folder counts as empty."""
+        """Remove a model's results here, its record first: without it a folder counts as empty."""
         with _writing(self._folder(name)):
             for path in sorted(self._folder(name).glob("[!.]*"), key=lambda path: path.name != MODEL):
                 path.unlink(missing_ok=True)
 
     def unfinished(self, name: str, finding: str, key: str | None) -> Path:
-        """Return the folder for what is measured of a result that isn't finished; another key's goes."""
+        """Return the folder for partial results of this key; those of other keys are removed."""
         folder = self._folder(name) / UNFINISHED
         mine = folder / f"{finding}.{(key or '')[:KEY_LENGTH]}"
         self.drop_unfinished(name, finding, but=mine)
         return mine
 
     def drop_unfinished(self, name: str, finding: str, but: Path | None = None) -> None:
-        """Remove what was kept of a result until it was finished, `but` one folder."""
         folder = self._folder(name) / UNFINISHED
         for left in folder.glob(f"{finding}.*"):
             if left != but:
@@ -262,7 +252,7 @@ class Store:
             with _writing(folder):
                 sweep(folder)
                 self._copy_under(name)
-                (folder / HOLDER).unlink(missing_ok=True)  # it may be a link to another file
+                (folder / HOLDER).unlink(missing_ok=True)  # may be a link to another file
                 (folder / HOLDER).write_text(
                     f"process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
                 )
@@ -289,14 +279,14 @@ class Store:
             replace_file(self._folder(name) / path.name, read_limited(path, LARGEST_ARRAYS))
 
     def _is_copy(self, name: str) -> bool:
-        """Return whether a model's results are those in the folder under this one, with nothing new."""
+        """Return whether a model's results equal those in the folder under this one."""
         if self.under is None:
             return False
         here, under = ({path.name for path in root.glob("[!.]*")} for root in (self._folder(name), self.under / name))
         return here == under and not any(filecmp.cmpfiles(self._folder(name), self.under / name, here, False)[1:])
 
     def is_held(self, name: str) -> bool:
-        """Return whether another process, or another part of this one, holds the lock of this model's results now."""
+        """Return whether another process, or another part of this one, holds the lock of this model's results."""
         lock = FileLock(self._folder(name) / LOCK)
         if not self._folder(name).is_dir():
             return False
@@ -305,11 +295,10 @@ class Store:
                 return False
         except Timeout:
             return True
-        except OSError:  # the folder went meanwhile, as it had no results; or locking it says what is wrong
+        except OSError:  # the folder was removed because it was empty; otherwise locking reports the error
             return False
 
     def holder(self, name: str) -> str:
-        """Return who holds the lock of a model's results, in words."""
         try:
             said = read_limited(self._folder(name) / HOLDER, LARGEST_JSON).decode("utf-8", "replace")
             return printable(said)[:LONGEST_HOLDER] or UNKNOWN
@@ -329,7 +318,7 @@ class Store:
             raise ResultsHeldError(name, holder, self.wait or 0) from None
 
     def state(self, name: str) -> object:
-        """Return what changes whenever anything is written of a model; equal to nothing where it can't be told."""
+        """Return a value that changes with every write to a model's results; if unknown, it equals nothing."""
         folder = self.folder(name)
         try:
             found = {path.name: path.stat() for path in folder.iterdir()} if folder.is_dir() else {}
@@ -338,7 +327,7 @@ class Store:
         return {file: (s.st_ino, s.st_mtime_ns, s.st_size) for file, s in found.items() if file not in (LOCK, HOLDER)}
 
     def is_tidy(self, name: str, records: Iterable[StoredFinding]) -> bool:
-        """Return whether a model's folder holds these findings and nothing that a run would remove or go on with."""
+        """Return whether a model's folder holds nothing but these findings: no leftovers and no partial runs."""
         folder = self.folder(name)
         known = {MODEL, UP_TO_DATE, LOCK, HOLDER}
         for record in records:
@@ -348,14 +337,13 @@ class Store:
         return {path.name for path in folder.iterdir()} <= known if folder.is_dir() else False
 
     def up_to_date(self, name: str) -> FingerprintRecord | None:
-        """Return from what all of a model was stored when nothing was left to do; None where that isn't known."""
+        """Return the fingerprint recorded when nothing was left to do; None if unknown."""
         try:
             return FingerprintRecord.model_validate_json(read_limited(self._folder(name) / UP_TO_DATE, LARGEST_JSON))
         except (OSError, ValidationError):
             return None
 
     def remember(self, name: str, made_from: str, findings: tuple[str, ...]) -> None:
-        """Write that nothing is left to do of a model. Raises AtlasError: the folder can't be written."""
         with _writing(self._folder(name)):
             content = FingerprintRecord(made_from=made_from, findings=findings).model_dump_json()
             replace_file(self._folder(name) / UP_TO_DATE, content.encode())
@@ -392,7 +380,7 @@ class Store:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what the store may have written in a folder, and the folder if nothing else is in it."""
+    """Remove the store's files from a folder, and the folder if it is then empty."""
     with suppress(OSError):
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
@@ -404,11 +392,7 @@ def _clear(folder: Path) -> None:
 
 
 def _check_ours(folder: Path) -> None:
-    """Refuse a folder that holds anything but results, such as the checkpoint itself: much in it would be removed.
-
-    Raises:
-        InputError: it does.
-    """
+    """Raise InputError for folders with other files, such as a checkpoint, which would be removed."""
     with suppress(OSError):  # not there, or no folder: writing says so
         other = next((path.name for path in sorted(folder.iterdir()) if not OURS.fullmatch(path.name)), None)
         if other is not None or (folder / CONFIG).exists():
@@ -420,12 +404,12 @@ def _check_ours(folder: Path) -> None:
 
 @contextmanager
 def _while_others_remove(folder: Path) -> Iterator[None]:
-    """Pass over what goes wrong where a folder goes just after it was made or was seen to be there."""
+    """Ignore errors from folders that others remove right after they were made or seen."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):
         if any(path.is_file() or (path.is_symlink() and not path.exists()) for path in (folder, *folder.parents)):
-            raise  # a link that leads nowhere, or a file, doesn't go
+            raise  # broken links and files are not removed
 
 
 def _no_number(constant: str) -> None:

@@ -14,7 +14,7 @@ from generators.runner import CannotRunError
 from generators.runner.texts import HELD_OUT, TokenizedText, encode, shipped_text
 from generators.tokens.tokenizer_files import check_ids
 
-TOKENIZER = "tokenizer.json"  # where it is there, no other file of a vocabulary is read
+TOKENIZER = "tokenizer.json"  # if present, no other vocabulary file is read
 SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model")
 # Each of these makes a tokenizer: by these names transformers looks for the files of its fast ones.
 WHOLE = (
@@ -31,13 +31,12 @@ NO_TOKENIZER = (
     "The model can't be run: it has no tokenizer (no tokenizer.json, vocab.txt, vocab.json with merges.txt, "
     "or SentencePiece model)."
 )
-RARE = " \U00010600"  # a letter of Linear A: no vocabulary holds it
-MOST_UNKNOWN = 0.5  # of the tokens of a text
-FEWEST_TOKENS = 50  # different ones
+RARE = " \U00010600"  # a Linear A letter, in no vocabulary
+MOST_UNKNOWN = 0.5  # largest share of unknown tokens in a text
+FEWEST_TOKENS = 50  # distinct tokens
 
 
 def tokenizer_files(files: Files) -> tuple[str, ...]:
-    """Return the names of the files that the tokenizer is read from, beside its settings; none without one."""
     if files.has(TOKENIZER):
         return (TOKENIZER,)
     there = tuple(name for name in OLDER if files.has(name))
@@ -45,7 +44,6 @@ def tokenizer_files(files: Files) -> tuple[str, ...]:
 
 
 def why_no_text(files: Files) -> str | None:
-    """Return why no text can be made for this model, as far as the names of its files say it; else None."""
     there = tokenizer_files(files)
     if not there:
         return NO_TOKENIZER
@@ -61,7 +59,7 @@ def why_no_text(files: Files) -> str | None:
 
 
 def libraries(files: Files) -> tuple[str, ...]:
-    """Return the packages here with which the tokenizer is read, where that takes more than any run does."""
+    """Return the installed packages needed for this tokenizer beyond those that every run needs."""
     if not set(SENTENCEPIECE) & set(tokenizer_files(files)):
         return ()
     return tuple(package for module, package in NEEDED_BY_SENTENCEPIECE.items() if _is_installed(module))
@@ -85,7 +83,7 @@ def checked_text(folder: Path, vocab_size: int) -> TokenizedText | None:
         text, rare = shipped_text(folder), encode(folder, RARE)
     except CannotRunError:
         raise
-    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+    except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
         raise_unless_panic(error)
         raise CannotRunError(
             f"The model can't be run: its tokenizer fails ({' '.join(str(error).split())})."
@@ -107,10 +105,10 @@ def checked_text(folder: Path, vocab_size: int) -> TokenizedText | None:
 
 
 def _check_array(path: Path) -> None:
-    """Refuse a file that NumPy can't map; one of pickled objects or of several arrays is none that it can."""
+    """Raise an error for files that NumPy can't map, such as pickled objects or several arrays."""
     try:
         np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # NumPy raises whatever it meets in a damaged header
+    except Exception as error:  # NumPy raises all kinds of errors for damaged headers
         line = " ".join(str(error).split())
         raise CannotRunError(f"The model can't be run: {path.name} can't be read ({line}).") from error
 
@@ -118,5 +116,5 @@ def _check_array(path: Path) -> None:
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package that holds it
+    except ModuleNotFoundError:  # the package that contains it is missing
         return False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
-# What is read of a checkpoint when it is run, beside the tensors; where it has no tokenizer.json, older files too.
+# Files read to run a checkpoint, besides the tensors; without tokenizer.json also older files.
 READ = (CONFIG, run_text.TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
 DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
@@ -38,9 +38,9 @@ OTHER_SOFTWARE = "The model can't be run here: transformers doesn't open its fil
 FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
-OWN_SAMPLES = "own-samples"  # in the cache
-SAMPLES_VERSION = 1  # raised when a model would be run on another text, or its samples drawn in another way
-CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
+OWN_SAMPLES = "own-samples"  # name in the cache
+SAMPLES_VERSION = 1  # raise when the text or the way samples are drawn changes
+CUT_TO = "cut_to_operations"  # recorded for runs that read fewer windows for lack of time
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class RunSettings:
     budget_s: float = DEFAULT_BUDGET_S
     device: str = "cpu"
     skip: bool = False
-    own_samples: bool = False  # in place of any other text; the only setting here that is in a key
-    keep_outdated: bool = False  # results of older versions stay and are named
+    own_samples: bool = False  # use these as the text; the only setting here that is in a key
+    keep_outdated: bool = False  # keep and list results of older versions
 
     @property
     def operations(self) -> str:
-        """Return how many floating point operations that is, as records say it."""
+        """Return the budget in floating point operations, as records state it."""
         return f"{self.budget_s * assumed_speed(self.device, THREADS):.6e}"
 
 
@@ -66,7 +66,6 @@ AS_USUAL = RunSettings()
 
 
 def chosen(minutes: float, device: str, *, skip: bool) -> RunSettings:
-    """Return the settings that a user asked for. Raises InputError: they make no sense, or the device isn't here."""
     if not 0 < minutes < float("inf"):
         raise InputError(f"--budget is a number of minutes above 0, not {minutes:g}.")
     if device not in DEVICES:
@@ -124,14 +123,14 @@ def _too_large(files: Files) -> str | None:
 
 
 def may_pass(reason: str | None) -> bool:
-    """Return whether a model that can't be run here may be a little later: memory, the disk or the hub lacks it."""
+    """Return whether the reason may be temporary: too little memory or disk, or the hub is unreachable."""
     if reason is None or reason.endswith(FOR_EVER):
         return False
     return "memory" in reason or "disk" in reason or reason.endswith(NOT_NOW)
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return what every result of running this model depends on: all weights, the files read, the text."""
+    """Return the inputs of every result of running this model: all weights, the files read, the text."""
     found = {name: files.content(name) for name in _read(files)}
     return {
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None},
@@ -141,7 +140,6 @@ def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
-    """Open the model, ready to be run. Raises CannotRunError: it can't be run here; says why."""
     config = files.fetch(CONFIG)
     if config is None:
         raise CannotRunError(f"The model can't be run: it has no {CONFIG}.")
@@ -167,7 +165,7 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
 
 
 def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":
-    """Return what is known of the text for a model; what was made from the same weights and files is cached."""
+    """Return the choice of text for a model, cached by its weights and files."""
     made_by = {name: metadata.version(name) for name in (*LIBRARIES, *run_text.libraries(files))}
     made_from = {**depends_on(files, checkpoint), "libraries": made_by, "version": SAMPLES_VERSION}
     cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(made_from))
@@ -180,7 +178,7 @@ def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextCh
 
 
 def _read(files: Files) -> tuple[str, ...]:
-    """Return the names of the files that are read when the model is run, beside those of weights."""
+    """Return the names of the files read to run the model, besides its weights."""
     return tuple(dict.fromkeys((*READ, *run_text.tokenizer_files(files))))
 
 

@@ -43,17 +43,17 @@ from generators.compute.summary import End, Outcome, Summary, outcome_of
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 
-TRIES = 2  # of a job whose worker ends
-PATIENCE_S = 0.2  # after which what workers say is shown, and locks that others held are tried again
+TRIES = 2  # attempts per job whose worker dies
+PATIENCE_S = 0.2  # interval for showing what workers say and for retrying locks
 HERE = Choice()
-WITHOUT_RUN_S = 3.0  # what a finding that doesn't run the model is taken to last until one is done
+WITHOUT_RUN_S = 3.0  # assumed time of a finding that doesn't run the model, until one is done
 AND_NOW = "{} same command goes on. `make render` builds the site from what is stored."
 Findings = Sequence[Finding[Any]]
 
 
 @dataclass(eq=False)
 class ModelRun:
-    """One model on its way: what waits to be done, what is being done, and what came of it."""
+    """The run of one model: waiting jobs, running jobs and results."""
 
     request: Request
     findings: Findings = ()
@@ -68,32 +68,29 @@ class ModelRun:
     done: dict[str, tuple[StoredFinding, bool]] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
     tally: Tally = field(init=False)
-    is_complete: bool = True  # as far as is known, nothing will be left to do
+    is_complete: bool = True  # whether nothing will be left to do, as far as is known
     trouble: AtlasError | Failed | None = None
     number: InitVar[tuple[int, int]] = (1, 1)  # (index, total)
 
     def __post_init__(self, number: tuple[int, int]) -> None:
-        """Begin to count."""
         self.tally = Tally(self.name, *number)
 
     @property
     def name(self) -> str:
-        """Return the model's name."""
         return self.request.model.name
 
     @property
     def outdated(self) -> tuple[str, ...]:
-        """Return the findings whose stored results are of an older version and were not computed anew."""
+        """Return the findings with results of an older version that were not recomputed."""
         return () if self.known is None else tuple(self.known.outdated)
 
     def records(self) -> list[tuple[StoredFinding, bool]]:
-        """Return what is stored of each finding, and whether it was made just now, in the order of the findings."""
         assert self.prepared is not None
         return [self.done[planned.finding.name] for planned in self.prepared.plans]
 
 
 class Scheduler:
-    """Jobs of models, and the workers that do them."""
+    """Assigns jobs of models to workers."""
 
     def __init__(
         self, places: Places, store: Store, workers: Workers, shown: Display, settings: RunSettings = AS_USUAL
@@ -101,11 +98,11 @@ class Scheduler:
         self._places = replace(places, models_dirs=tuple(folder.resolve() for folder in places.models_dirs))
         self._store, self._workers, self._settings = store, workers, settings
         self._display, self._report = shown, shown.report
-        self._waiting: deque[ModelRun] = deque()  # nothing of them was begun
+        self._waiting: deque[ModelRun] = deque()  # not started yet
         self._under_way: list[ModelRun] = []
-        self._held: list[ModelRun] = []  # prepared; they go on once no other run writes their results
-        self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker
-        self._last: dict[str, ModelRun] = {}  # whose files a worker has open
+        self._held: list[ModelRun] = []  # prepared, waiting for another run to stop writing their results
+        self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker name
+        self._last: dict[str, ModelRun] = {}  # worker -> the model it has open
 
     def compute(
         self, models: Sequence[Model], findings: Findings | None, ended: Callable[[Model, End], None]
@@ -132,7 +129,6 @@ class Scheduler:
                 run.lock.close()
 
     def _step(self) -> None:
-        """Give everybody something to do, and take what was done."""
         self._take_up_held()
         for worker in self._workers.idle():
             self._look_ahead()
@@ -144,7 +140,6 @@ class Scheduler:
             self._answered(worker, answer)
 
     def _stored_so_far(self) -> str:
-        """Return how many findings are stored of the models that are on their way; empty where none is."""
         parts = []
         for run in (*self._under_way, *self._held):
             there = set(run.done) if run.known is not None else set(self._store.finding_names(run.name))
@@ -152,10 +147,9 @@ class Scheduler:
             parts.append(f"{stored} of {len(run.findings)} findings of {run.name}")
         return f"{' and '.join(parts)} are stored" if parts else ""
 
-    # Which job is next
+    # Choosing jobs
 
     def _look_ahead(self) -> None:
-        """Pass over models at the front that are up to date; make the first job of the next one."""
         while self._waiting and not self._waiting[0].ready:
             run = self._waiting[0]
             stored = self._up_to_date(run) if self._findings is None else None
@@ -167,7 +161,6 @@ class Scheduler:
             run.ready.append(Look(run.request, run.findings))
 
     def _up_to_date(self, run: ModelRun) -> tuple[str, ...] | None:
-        """Return the findings stored of a model that is as it was when nothing was left to do; else None."""
         model = run.request.model
         try:
             files = locate_here(model, self._places.models_dirs)
@@ -176,11 +169,11 @@ class Scheduler:
             if files is not None:
                 run.before = reconcile.fingerprint(model, files, self._store, self._settings)
             return None if run.before is None else reconcile.up_to_date(run.before, self._store)
-        except Exception:  # opening it says what is wrong, and where
+        except Exception:  # opening it reports the error and the place
             return None
 
     def _chosen(self, name: str) -> list[Finding[Any]]:
-        """Return the findings to look at: not what runs the model, where that is skipped and anything is stored."""
+        """Return the findings to consider: without those that run the model if runs are skipped and results exist."""
         stored = self._store.finding_names(name) if self._settings.skip else []
         wanted = all_findings.FINDINGS if self._findings is None else self._findings
         return [finding for finding in wanted if not (RUN in finding.needs and finding.name in stored)]
@@ -205,7 +198,7 @@ class Scheduler:
         self._display.begin(worker, run.tally, job.what, measures=isinstance(job, Measure))
         self._workers.begin(worker, job)
 
-    # What comes of it
+    # Results
 
     def _answered(self, worker: str, answer: Answer) -> None:
         run, job = self._at_work.pop(worker)
@@ -228,7 +221,7 @@ class Scheduler:
         self._ended_perhaps(run)
 
     def _died(self, run: ModelRun, job: Job, answer: Died) -> None:
-        """Do a job once more whose worker ended; not a third time, as it may be what kills."""
+        """Retry a job whose worker died, but only once: the job may be the cause."""
         tries = run.tries[job.what] = run.tries.get(job.what, 1) + 1
         if tries <= TRIES and run.trouble is None:
             self._report(f"{run.name}: {job.what} is begun again: {answer.how}")
@@ -237,7 +230,6 @@ class Scheduler:
             self._failed(run, job, Failed(f"It was begun {TRIES} times, and each time {answer.how}.", ""))
 
     def _failed(self, run: ModelRun, job: Job, answer: Failed) -> None:
-        """Leave one finding; or the model, where nothing of it can be planned."""
         if answer.where:
             self._report(f"{run.name}: {job.what} failed\n{answer.where}")
         if isinstance(job, Measure):
@@ -246,12 +238,10 @@ class Scheduler:
             self._stop(run, Failed(f"{job.what} failed: {answer.sentence}", ""))
 
     def _stop(self, run: ModelRun, trouble: AtlasError | Failed) -> None:
-        """Begin no more jobs of a model; those that are being done are still stored."""
         run.trouble = run.trouble or trouble
         run.ready.clear()
 
     def _prepared(self, run: ModelRun, prepared: Prepared) -> None:
-        """Go on with a model whose findings are planned; or don't, where all of it is stored."""
         run.prepared, origin = prepared, Origin(**prepared.record.source.model_dump())
         run.before = reconcile.at_commit(run.request.model, origin, self._store, self._settings) or run.before
         run.is_complete = not any(planned.here and may_pass(planned.reason) for planned in prepared.plans)
@@ -265,7 +255,6 @@ class Scheduler:
             self._held.append(run)
 
     def _take_up_held(self) -> None:
-        """Lock the results of models that wait for it, and plan what is left to do of them."""
         for run in list(self._held):
             try:
                 if self._is_held(run):
@@ -328,7 +317,6 @@ class Scheduler:
         self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
 
     def _expect(self, run: ModelRun, left: Findings) -> None:
-        """Have it shown how many findings a model has, and how long those take that are left."""
         runs = frozenset(finding.name for finding in left if RUN in finding.needs)
         budget = self._settings.budget_s
         run.tally.findings, run.tally.runs = len(run.findings), runs
@@ -346,8 +334,8 @@ class Scheduler:
         run.tally.done = len(run.done)
 
     def _measured(self, run: ModelRun, finding: str, measured: Measured) -> None:
-        """Store what was measured; but where this machine can't run the model now, a stored result stays."""
-        whole = self._store.sound(run.name, finding) if measured.here else None
+        """Store a measurement, unless this machine can't run the model now and a result is stored."""
+        whole = self._store.load_or_none(run.name, finding) if measured.here else None
         stored = whole[0] if whole is not None and whole[0].status == "computed" else None
         if measured.here:
             run.is_complete &= stored is None and not may_pass(measured.record.reason)
@@ -366,7 +354,6 @@ class Scheduler:
         run.tally.done = len(run.done)
 
     def _ended_perhaps(self, run: ModelRun) -> None:
-        """Say what a model came to when nothing of it is left to do."""
         if run.ready or run.at_work or run not in self._under_way:
             return
         if run.trouble is None:
@@ -376,7 +363,6 @@ class Scheduler:
         self._ended(run.request.model, run.trouble or outcome_of(run.name, run.records(), run.outdated))
 
     def _remember(self, run: ModelRun) -> None:
-        """Remember that nothing is left to do of a model, if that is so; its lock is held where it was written."""
         assert run.known is not None
         if run.before is None or not run.is_complete or run.outdated:
             return
@@ -393,7 +379,6 @@ def _runs(job: Job) -> bool:
 
 
 def _passes(job: Job) -> float:
-    """Return by how much a job runs the model."""
     return job.planned.finding.passes if isinstance(job, Measure) else 0
 
 
@@ -433,15 +418,10 @@ def compute_model(
     settings: RunSettings = AS_USUAL,
     choice: Choice = HERE,
 ) -> Outcome:
-    """Compute every finding of one model that is not stored yet.
-
-    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be downloaded. AtlasError:
-    results can't be written. Stopped: by Ctrl-C.
-    """
     ends: list[End] = []
     shown = shown or Display(silent)
     scheduler = Scheduler(places, store, choice.workers(shown), shown, settings)
-    chosen = all_findings.FINDINGS if findings is None else findings  # by name, it is opened even if up to date
+    chosen = all_findings.FINDINGS if findings is None else findings  # findings named are opened even if up to date
     scheduler.compute([model], chosen, lambda _, end: ends.append(end))
     [end] = ends
     if isinstance(end, AtlasError):

@@ -1,5 +1,3 @@
-"""What computing models came to, and how that is reported."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,17 +24,15 @@ class Outcome:
     outdated: tuple[str, ...] = ()
 
     def in_words(self) -> str:
-        """Return what was computed and what was stored."""
         computed = [f"computed {', '.join(self.computed)}"] * bool(self.computed)
         stored = [f"already stored: {', '.join(self.stored)}"] * bool(self.stored)
         return "; ".join([*computed, *stored]) or "nothing can be computed from these weights"
 
 
-End = Outcome | AtlasError | Failed  # of a model
+End = Outcome | AtlasError | Failed  # what became of a model
 
 
 def outcome_of(name: str, records: Sequence[tuple[StoredFinding, bool]], outdated: tuple[str, ...] = ()) -> Outcome:
-    """Return what computing a model came to, from what is stored of each finding and whether it was made just now."""
     computed = tuple(r.finding for r, is_new in records if is_new and r.status == "computed")
     stored = tuple(r.finding for r, is_new in records if not is_new and r.status == "computed")
     failed = {r.finding: r.reason or "" for r, _ in records if r.status == "failed"}
@@ -92,7 +88,8 @@ class Summary:
         elif isinstance(end, InputError):
             (self.bad_input if self._named else self.failed).append(model.name)
             self.unavailable[model.name] = str(end)
-            if any(isinstance(source, HubSource) for source in model.sources) and not self._store.knows(model.name):
+            from_hub = any(isinstance(source, HubSource) for source in model.sources)
+            if from_hub and not self._store.has_model(model.name):
                 self.skipped[model.name] = str(end)
             self.sentences.append(f"{model.name}: {end}")
         else:
@@ -100,11 +97,10 @@ class Summary:
 
     @property
     def has_news(self) -> bool:
-        """Return whether anything was computed, failed, or could not be had: pages may say something else now."""
+        """Return whether anything was computed, failed or was unavailable, so that pages may change."""
         return self._computed > 0 or bool(self.unavailable or self.failed)
 
     def in_words(self) -> str:
-        """Return the counts; what failed, and why, is said after it."""
         failed = {*self.failed, *self.bad_input}
         away = {*self.unavailable} - failed
         parts = [f"{len(failed)} failed"] * bool(failed) + [f"{len(away)} are unavailable now"] * bool(away)
@@ -113,7 +109,6 @@ class Summary:
         return f"{self._findings} findings are stored; of {self._models} models, {' and '.join(parts)}"
 
     def as_json(self) -> str:
-        """Return which models were skipped and why, and which failed, for programs."""
         failed = sorted({*self.failed, *self.bad_input} - {*self.skipped})
         return as_json({"skipped": self.skipped, "failed": failed})
 
@@ -123,7 +118,7 @@ class Summary:
 
     def _add_unavailable(self, model: Model, error: WeightsUnavailableError) -> None:
         self.unavailable[model.name] = self.skipped[model.name] = str(error)
-        has_results = self._store.knows(model.name)
+        has_results = self._store.has_model(model.name)
         self._report(f"{model.name}: {error} {'Its stored results stay.' if has_results else ''}".rstrip())
         if self._named and not has_results:
             self.failed.append(model.name)

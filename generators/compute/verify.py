@@ -10,7 +10,7 @@ from generators.findings import FINDINGS
 
 
 def verify(store: Store) -> Iterator[tuple[str, str]]:
-    """Yield (model, sentence) for everything in a store that isn't what was stored, also where it isn't shown."""
+    """Yield (model, sentence) for everything damaged in a store, even if it isn't shown."""
     for layer in store.layers:
         yield from _verify(layer)
 
@@ -24,7 +24,7 @@ def _verify(store: Store) -> Iterator[tuple[str, str]]:
             yield name, str(error)
         for finding in store.finding_names(name):
             try:
-                store.whole(name, finding)
+                store.load(name, finding)
             except InputError as error:
                 yield name, str(error)
 
@@ -43,10 +43,10 @@ def adopt(store: Store, other: Store) -> list[str]:
         except InputError:
             continue
         with store.locked(name):
-            if header is not None and not store.knows(name):
+            if header is not None and not store.has_model(name):
                 store.save_model(header)
             for finding in other.finding_names(name):
-                theirs, ours = other.sound(name, finding), store.sound(name, finding)
+                theirs, ours = other.load_or_none(name, finding), store.load_or_none(name, finding)
                 if theirs is not None and (ours is None or _is_better(theirs[0], ours[0])):
                     store.save_finding(name, *theirs)
                     taken.append(f"{name}/{finding}")
@@ -64,11 +64,11 @@ def move(local: Store, into: Store) -> list[str]:
     for name in local.names():
         with local.locked(name), into.locked(name):
             header = local.model(name)
-            findings = {finding: local.whole(name, finding) for finding in local.finding_names(name)}
+            findings = {finding: local.load(name, finding) for finding in local.finding_names(name)}
             if header is not None and into.model(name) != header:
                 into.save_model(header)
             for finding, mine in findings.items():
-                theirs = into.sound(name, finding)
+                theirs = into.load_or_none(name, finding)
                 is_older = mine is not None and theirs is not None and not _is_new(mine[0]) and _is_new(theirs[0])
                 if mine is not None and not is_older and (theirs is None or theirs[0] != mine[0]):
                     into.save_finding(name, *mine)
@@ -88,7 +88,7 @@ def outdated(store: Store) -> dict[tuple[str, ...], list[str]]:
 
 
 def _is_outdated(store: Store, name: str, finding: str) -> bool:
-    with suppress(InputError):  # what is damaged is said where it is shown
+    with suppress(InputError):  # damage is reported where it is shown
         stored = store.finding(name, finding)
         return stored is not None and stored.status == "computed" and not _is_new(stored)
     return False
@@ -100,14 +100,13 @@ def _is_new(stored: StoredFinding) -> bool:
 
 def _is_better(theirs: StoredFinding, ours: StoredFinding) -> bool:
     if theirs.key is None and ours.key is None:
-        return theirs != ours  # why nothing was measured, in today's words
+        return theirs != ours  # reasons in today's words
     is_later = theirs.key != ours.key and (theirs.computed_on or "") > (ours.computed_on or "")
     return _is_new(theirs) and (not _is_new(ours) or is_later)
 
 
 def _digests(store: Store, name: str) -> dict[str, str | None]:
-    """Return the digest of each finding that is stored of a model, None of what is damaged."""
-    found = {finding: store.sound(name, finding) for finding in store.finding_names(name)}
+    found = {finding: store.load_or_none(name, finding) for finding in store.finding_names(name)}
     return {finding: None if whole is None else whole[0].digest() for finding, whole in found.items()}
 
 

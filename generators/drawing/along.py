@@ -13,8 +13,8 @@ from generators.base.verdicts import LOOKS
 from generators.drawing import style
 
 COLUMNS = 2
-WIDTH, HEIGHT = 4.0, 2.1  # inches, of a panel
-LOSS_HEIGHT, LINE_HEIGHT = 1.8, 0.19  # inches, of the loss and of a claim or a model on a line
+WIDTH, HEIGHT = 4.0, 2.1  # inches per panel
+LOSS_HEIGHT, LINE_HEIGHT = 1.8, 0.19  # inches: the loss panel; a line for one claim or model
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,6 @@ def draw_along(panels: Sequence[EffectPanel], places: Sequence[int | str], axis:
 
 
 def _draw_steps(panel: EffectPanel, ax: Any) -> None:
-    """Draw effects upwards, above their steps."""
     at = [float(point.place) for point in panel.points]
     _along_steps(ax, max(at))
     ax.plot(at, [point.value for point in panel.points], color=style.INK, lw=0.7, alpha=0.5)
@@ -88,7 +87,6 @@ def _draw_steps(panel: EffectPanel, ax: Any) -> None:
 
 
 def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, named: bool) -> None:
-    """Draw effects to the right, a line for each model."""
     line = {place: index for index, place in enumerate(places)}
     for point in panel.points:
         y, colour = line[point.place], LOOKS[point.verdict].figure or style.INK
@@ -100,7 +98,7 @@ def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, nam
     if panel.threshold is not None:
         ax.axvline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
     ax.set_yticks(range(len(places)), [str(place) for place in places] if named else [], fontsize=8)
-    ax.set_ylim(len(places) - 0.4, -0.6)  # from above
+    ax.set_ylim(len(places) - 0.4, -0.6)  # first on top
     ax.set_xlabel(panel.unit, fontsize=8)
 
 
@@ -114,13 +112,7 @@ class VerdictLine:
 
 
 def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, float]], unit: str) -> Any:
-    """Return a figure of all verdicts along a training, those that settle first on top, below the loss if known.
-
-    Args:
-        lines: what is drawn of each claim; at least one.
-        losses: the loss in `unit` at steps, which may be none.
-        unit: of the loss.
-    """
+    """Return a figure of all verdicts along a training, those that settle first on top, below the loss if known."""
     tall = LINE_HEIGHT * len(lines) + 0.6
     figure = style.canvas(WIDTH * COLUMNS, tall + (LOSS_HEIGHT if losses else 0))
     if losses:
@@ -136,7 +128,7 @@ def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, flo
             ax.plot(steps, [y] * len(steps), look.marker, color=look.figure, ms=4)
         ax.plot(line.final_from, y, "|", color=style.INK, ms=11, mew=1.2)
     ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8)
-    ax.set_ylim(len(ordered) - 0.4, -0.6)  # from above
+    ax.set_ylim(len(ordered) - 0.4, -0.6)  # first on top
     ax.set_xlabel("training step")
     _along_steps(ax, max([step for line in lines for step, _ in line.verdicts]))
     return figure

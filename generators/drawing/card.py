@@ -18,14 +18,14 @@ from generators.drawing.style import INK, PAGE, house_style
 WIDTH, HEIGHT = 1200, 630  # pixels
 DPI = 100
 MARGIN = 64
-COLUMN = 520  # pixels: how wide words are beside a figure
-WIDE = 1.7  # from how many times its height a figure's width asks for a place below the words
-BESIDE = (MARGIN + COLUMN + 32, 56, WIDTH - 40, HEIGHT - 56)  # left, top, right, bottom of a figure's place
+COLUMN = 520  # pixels: width of the text next to a figure
+WIDE = 1.7  # aspect ratio from which a figure goes below the text
+BESIDE = (MARGIN + COLUMN + 32, 56, WIDTH - 40, HEIGHT - 56)  # left, top, right, bottom of the figure
 BELOW = (40, 272, WIDTH - 40, HEIGHT - 16)
 BARS_LEFT = MARGIN + COLUMN + 48
 MOST_BARS = 7
-COLOURS = 128  # of the picture; more can't be told apart
-TITLE_SIZES, TITLE_LINES = (62, 54, 46, 38, 32), 3  # pixels; the first by which a title fits
+COLOURS = 128  # colors in the picture; more can't be told apart
+TITLE_SIZES, TITLE_LINES = (62, 54, 46, 38, 32), 3  # font sizes in pixels, the first that fits is used; maximum lines
 TEXT_SIZE, SMALL_SIZE = 27, 23
 LEADING = 1.25
 FAINT = "#5b6472"
@@ -35,8 +35,6 @@ VERBS = {"holds": "hold", "partly": "partly", "fails": "fail", "untested": "unte
 
 @dataclass(frozen=True)
 class Bar:
-    """What is counted of one thing: a label, and how many by verdict."""
-
     label: str
     counts: Mapping[str, int]
 
@@ -52,17 +50,12 @@ class Card:
     title: str
     words: str
     counts: Mapping[str, int]
-    counted: str  # of what these are the numbers: "44 claims"
+    counted: str  # what these numbers count: "44 claims"
     bars: tuple[Bar, ...] = ()
 
 
 def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
-    """Draw a card as a PNG; the same card gives the same bytes.
-
-    Args:
-        card: what stands on it.
-        figure: returns the matplotlib figure that stands beside the words, or below them if it is wide.
-    """
+    """Draw a card as a PNG; the same card gives the same bytes."""
     from PIL import Image
 
     made = None if figure is None else figure()
@@ -77,13 +70,6 @@ def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
 
 
 def laid_out(card: Card, *, wide: bool, flat: bool) -> Any:
-    """Return a matplotlib figure of all but the card's figure.
-
-    Args:
-        card: what stands on it.
-        wide: whether nothing stands beside the words.
-        flat: whether something stands below them.
-    """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -112,7 +98,6 @@ def laid_out(card: Card, *, wide: bool, flat: bool) -> Any:
 
 
 def _verdicts(axes: Any, card: Card, width: float, bottom: float, *, flat: bool) -> None:
-    """Draw what is counted as one bar, with the numbers below it, which end at `bottom`."""
     left: float = MARGIN
     _bar(axes, (MARGIN, bottom - (50 if flat else 64)), (width, 22 if flat else 26), card.counts)
     if flat and card.counted:
@@ -128,7 +113,6 @@ def _verdicts(axes: Any, card: Card, width: float, bottom: float, *, flat: bool)
 
 
 def _title(title: str, width: float, most: int) -> tuple[int, list[str]]:
-    """Return the size in pixels at which a title fits into so many lines, and these; cut off if it is too long."""
     for size in TITLE_SIZES:
         lines = wrapped(title, size, width, most, bold=True)
         if " ".join(lines) == " ".join(_in_font(title).split()):
@@ -137,7 +121,7 @@ def _title(title: str, width: float, most: int) -> tuple[int, list[str]]:
 
 
 def wrapped(text: str, size: float, width: float, most: int, *, bold: bool = False) -> list[str]:
-    """Return a text in at most so many lines, none wider than `width` pixels; what is cut off ends with …"""
+    """Wrap a text to at most `most` lines of `width` pixels; text that is cut ends with …"""
     words = [piece for word in _in_font(text).split() for piece in _pieces(word, size, width, bold)]
     lines: list[str] = []
     for word in words:
@@ -155,7 +139,6 @@ def wrapped(text: str, size: float, width: float, most: int, *, bold: bool = Fal
 
 
 def _pieces(word: str, size: float, width: float, bold: bool) -> list[str]:
-    """Return a word in pieces that fit a line each."""
     pieces = [word]
     while len(pieces[-1]) > 1 and _width(pieces[-1], size, bold) > width:
         last, at = pieces[-1], len(pieces[-1]) - 1
@@ -166,7 +149,6 @@ def _pieces(word: str, size: float, width: float, bold: bool) -> list[str]:
 
 
 def _bar(axes: Any, at: tuple[float, float], size: tuple[float, float], counts: Mapping[str, int]) -> None:
-    """Draw counts as the parts of one bar; `at` is its upper left corner."""
     from matplotlib.patches import Rectangle
 
     total, left = sum(counts.values()), at[0]
@@ -179,7 +161,6 @@ def _bar(axes: Any, at: tuple[float, float], size: tuple[float, float], counts: 
 
 
 def _bars(axes: Any, bars: Sequence[Bar]) -> None:
-    """Draw a bar for each thing beside the words, from the top; the last line says how many more there are."""
     shown = bars if len(bars) <= MOST_BARS else bars[: MOST_BARS - 1]
     width, step = WIDTH - MARGIN - BARS_LEFT, (HEIGHT - 2 * MARGIN) / MOST_BARS
     top = (HEIGHT - step * (len(shown) + (len(shown) < len(bars)))) / 2
@@ -194,14 +175,13 @@ def _bars(axes: Any, bars: Sequence[Bar]) -> None:
 
 
 def _write(axes: Any, x: float, y: float, text: str, size: float, colour: str, *, bold: bool = False) -> None:
-    """Write a line; y is where its letters stand."""
+    """Write a line; y is its baseline."""
     axes.text(
         x, y, text, color=colour, fontsize=size * 72 / DPI, fontweight="bold" if bold else "normal", parse_math=False
     )
 
 
 def _paste(page: Any, figure: Any, place: tuple[int, int, int, int]) -> None:
-    """Draw a figure as large as it fits into its place."""
     left, top, right, bottom = place
     width, height = figure.get_size_inches()
     figure.set_dpi(min((right - left) / width, (bottom - top) / height))
@@ -211,7 +191,6 @@ def _paste(page: Any, figure: Any, place: tuple[int, int, int, int]) -> None:
 
 
 def _picture(figure: Any) -> Any:
-    """Return a matplotlib figure as a picture with transparency."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
@@ -229,7 +208,6 @@ def _font(bold: bool) -> Any:
 
 @cache
 def _width(text: str, size: float, bold: bool) -> float:
-    """Return how many pixels a line is wide."""
     from matplotlib.textpath import TextToPath
 
     font = _font(bold)
@@ -237,6 +215,5 @@ def _width(text: str, size: float, bold: bool) -> float:
 
 
 def _in_font(text: str) -> str:
-    """Return a text with a mark in place of each character that the font lacks."""
     known = characters()
     return "".join(c if ord(c) in known or c.isspace() else "\N{WHITE SQUARE}" for c in text)

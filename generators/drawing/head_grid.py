@@ -1,5 +1,3 @@
-"""Heads as a grid of layers and heads, from which one is chosen to see where it looks: attention by offset."""
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,12 +7,12 @@ from numpy import ndarray as Array
 
 from generators.drawing.interactive import house_style, rounded
 
-DIGITS = 3  # of weights; models have up to a thousand heads
+DIGITS = 3  # digits per weight; models have up to a thousand heads
 
 
 @dataclass(frozen=True)
 class Grid:
-    """One number of every head, by which the grid is coloured; from 0 to 1."""
+    """One number per head, from 0 to 1, that colors the grid."""
 
     name: str
     values: Float[Array, "layers heads"]
@@ -29,7 +27,6 @@ class ByOffset:
     weights: Float[Array, "all_heads offsets"]
 
     def within(self, first: int, last: int) -> "ByOffset":
-        """Return it at the offsets of a range."""
         shown = (self.offsets >= first) & (self.offsets <= last)
         return ByOffset(self.name, self.offsets[shown], self.weights[:, shown])
 
@@ -56,7 +53,6 @@ class HeadGrid:
         return replace(self, lines=(*self.lines, *lines))
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `figures.js`."""
         return {
             "kind": "heads",
             "style": house_style(),

@@ -16,8 +16,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.maths.blocks import spread_ids
 
-SIGNIFICANT_DIGITS = 4  # a screen shows no more
-MOST_POINTS = 4096  # of one group; a phone still moves them
+SIGNIFICANT_DIGITS = 4  # as many as a screen shows
+MOST_POINTS = 4096  # points per group: a phone can still rotate them
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Colouring:
-    """A value for every position, to colour by; a cyclic one returns to where it began."""
+    """A value per position for coloring; a cyclic one ends where it began."""
 
     name: str
     values: Real[Array, " n"]
@@ -57,7 +57,6 @@ class Curve:
     axes: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `figures.js`."""
         return {
             "kind": "curve",
             "style": house_style(),
@@ -92,7 +91,7 @@ class Group:
     names: Sequence[str] | Array | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data; of more tokens than a phone can move, evenly spread ones."""
+        """Return plain data, with evenly spread tokens if there are more than a phone can handle."""
         chosen = spread_ids(len(self.ids), MOST_POINTS)
         return {
             "name": self.name,
@@ -121,7 +120,6 @@ class Scatter:
     named: tuple[tuple[float, float, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `figures.js`."""
         return {
             "kind": "scatter",
             "style": house_style(),
@@ -136,7 +134,6 @@ class Scatter:
 
 
 def house_style() -> dict[str, Any]:
-    """Return the colours that scripts draw with."""
     return {
         "ink": style.INK,
         "ink_dark": style.INK_DARK,
@@ -149,7 +146,7 @@ def house_style() -> dict[str, Any]:
 
 
 def placed(values: Real[Array, " n"], digits: int = SIGNIFICANT_DIGITS) -> list[float | None]:
-    """Return numbers of one even scale, all with as many decimals as give the largest of them so many digits."""
+    """Round numbers on a linear scale so that the largest has `digits` significant digits."""
     array = np.asarray(values, dtype=np.float64)
     largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
     decimals = digits - 1 - math.floor(math.log10(largest)) if largest else 0
@@ -157,5 +154,5 @@ def placed(values: Real[Array, " n"], digits: int = SIGNIFICANT_DIGITS) -> list[
 
 
 def rounded(values: Real[Array, " n"] | Iterable[float], digits: int = SIGNIFICANT_DIGITS) -> list[float | None]:
-    """Return numbers with as many significant digits as are shown, None where one isn't finite."""
+    """Round to the significant digits shown; None where not finite."""
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values]

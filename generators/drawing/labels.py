@@ -11,10 +11,10 @@ from numpy import ndarray as Array
 
 LONGEST = 18  # characters of a label
 SIZE = 7.5  # points
-HEIGHT = 1.25 * SIZE  # of a line
-AWAY = 3  # points from a dot's middle
+HEIGHT = 1.25 * SIZE  # line height
+AWAY = 3  # distance from the dot's center, in points
 GAP = 3  # points between labels in a line
-MOST_COVERED = 1  # dots; where more lie, a label would hide a cluster and not be read
+MOST_COVERED = 1  # dots a label may cover; over more it would hide a cluster and be unreadable
 
 
 def label(name: str) -> str:
@@ -30,32 +30,29 @@ def _in_font(character: str) -> str:
     code = ord(character)
     if code in characters():
         return character
-    if 0x2400 <= code <= 0x2420:  # the picture of a control character
+    if 0x2400 <= code <= 0x2420:  # control pictures
         return "␣" if code == 0x2420 else f"\\x{code - 0x2400:02X}"
     return f"\\u{{{code:04X}}}"
 
 
 @dataclass(frozen=True)
 class Box:
-    """Where a label stands, in points: its left and right end and its middle's height."""
+    """A label's box in points: left and right ends and the height of its middle."""
 
     left: float
     right: float
     middle: float
 
     def meets(self, other: "Box") -> bool:
-        """Return whether two labels touch, or nearly."""
         beside = self.left > other.right + GAP or other.left > self.right + GAP
         return bool(not beside and abs(self.middle - other.middle) < HEIGHT)
 
     def covered(self, dots: Float[Array, "n 2"]) -> int:
-        """Return how many dots it lies on."""
         across, up = dots[:, 0], dots[:, 1]
         within = (across > self.left) & (across < self.right) & (np.abs(up - self.middle) < HEIGHT / 2)
         return int(within.sum())
 
     def inside(self, low: Float[Array, " 2"], high: Float[Array, " 2"]) -> bool:
-        """Return whether it lies between two corners."""
         across = low[0] <= self.left and self.right <= high[0]
         return bool(across and low[1] <= self.middle - HEIGHT / 2 and self.middle + HEIGHT / 2 <= high[1])
 
@@ -72,7 +69,7 @@ def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], dots: 
         labels: what, literally: no character is markup.
         dots: all that is drawn.
     """
-    ax.figure.draw_without_rendering()  # the layout says how large the axes are
+    ax.figure.draw_without_rendering()  # the layout determines the size of the axes
     scale = 72 / ax.figure.dpi
     drawn, marked = (ax.transData.transform(those) * scale for those in (dots, points))
     low, high = ax.bbox.get_points() * scale
@@ -92,7 +89,6 @@ def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], dots: 
 
 
 def _places(x: float, y: float, width: float) -> Iterator[tuple[Box, tuple[float, float, str]]]:
-    """Yield where a label may stand beside a point, with its offset and which end of it stands there."""
     yield Box(x + AWAY, x + AWAY + width, y), (AWAY, 0, "left")
     yield Box(x - AWAY - width, x - AWAY, y), (-AWAY, 0, "right")
     for up in (SIZE, -SIZE):
@@ -116,5 +112,4 @@ def _font() -> Any:
 
 @cache
 def characters() -> frozenset[int]:
-    """Return the code points that the font of pictures has."""
     return frozenset(_font().get_charmap())

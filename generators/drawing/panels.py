@@ -1,5 +1,3 @@
-"""Lines side by side on one scale, to be pointed at: values with their intervals against an amount."""
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +33,6 @@ class Panels:
     panels: tuple[Panel, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `figures.js`."""
         panels = [
             {name: rounded(of) if isinstance(of, Array) else of for name, of in vars(panel).items()}
             for panel in self.panels

@@ -1,5 +1,3 @@
-"""The same curve of many models, one small picture each; or one curve alone."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +9,9 @@ from numpy import ndarray as Array
 from generators.drawing import style
 
 COLUMNS = 5
-WIDTH, HEIGHT = 1.75, 1.85  # inches, of a picture
+WIDTH, HEIGHT = 1.75, 1.85  # inches per picture
 BAR = 3.0  # inches
-SINGLE = 2.6  # inches, of a picture that stands alone
+SINGLE = 2.6  # inches, for a single picture
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,6 @@ class NamedCurve:
 
 
 def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
-    """Return a figure with every curve in its own three components, coloured by position on one scale."""
     columns = min(COLUMNS, len(curves))
     rows = -(-len(curves) // columns)
     figure = style.canvas(width=WIDTH * columns + 0.9, height=HEIGHT * rows)
@@ -38,7 +35,7 @@ def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
         dots = style.curve_3d(ax, curve.points, positions, with_bar=False)
         dots.set_clim(0, last)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-            axis.set_label_text("")  # small pictures have no room for words that the caption has
+            axis.set_label_text("")  # the caption has these words; small pictures have no room
         ax.set_title(curve.name, fontsize=8)
         axes.append(ax)
     style.position_bar(dots, axes, shrink=min(0.8, BAR / (HEIGHT * rows)), aspect=25)
@@ -46,7 +43,6 @@ def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
 
 
 def draw_single(curve: NamedCurve, *, grey: bool = False) -> Any:
-    """Return one curve as a small picture of its own, its ends named; `grey`: a curve of chance, without color."""
     from mpl_toolkits.mplot3d import proj3d
 
     figure = style.canvas(width=SINGLE, height=SINGLE)
@@ -59,7 +55,7 @@ def draw_single(curve: NamedCurve, *, grey: bool = False) -> Any:
     if not grey:
         last = curve.first + len(curve.points) - 1
         named = ((0, f"position {curve.first}", (0.02, 0.04)), (-1, f"position {last:,}, the last", (0.42, 0.96)))
-        for row, name, place in named:  # in corners, so that no cloud of points hides them
+        for row, name, place in named:  # in corners, where no points hide them
             x, y, _ = proj3d.proj_transform(*curve.points[row], ax.get_proj())
             line = {"arrowstyle": "-", "lw": 0.5, "color": style.INK}
             ax.annotate(name, (x, y), place, textcoords="axes fraction", fontsize=7, arrowprops=line)

@@ -13,10 +13,10 @@ from generators.base.text import number
 WIDTH, HEIGHT = 280, 44  # CSS pixels
 MARGIN = 10
 MIDDLE = 22
-ABOVE, BELOW = 10, 42  # of the lines of text: the value; the ends and the threshold
-ROOM = 44.0  # pixels that a number below needs to each side of the next
+ABOVE, BELOW = 10, 42  # y of the text lines: the value above; the ends and the threshold below
+ROOM = 44.0  # pixels needed between two numbers below the strip
 LOGARITHMIC_FROM = 30.0  # ratio of the largest to the smallest number, all above 0
-MOST_PLACES = 5  # after the point; smaller numbers are written with an exponent
+MOST_PLACES = 5  # decimal places; smaller numbers are written with an exponent
 LEAST_BAND = 2.0  # pixels, so that a narrow band can be seen
 
 
@@ -69,7 +69,6 @@ def strip(
 def _numbers(
     value: float, threshold: float | None, shown: Sequence[float], at: Callable[[float], float]
 ) -> list[str]:
-    """Return the value above the strip, the threshold below it, and the ends where there is room beside that."""
     parts = [_number("strip-said", value, at(value), ABOVE)]
     taken = [] if threshold is None else [at(threshold)]
     if threshold is not None:
@@ -82,13 +81,12 @@ def _numbers(
 
 
 def _number(kind: str, value: float, x: float, y: int) -> str:
-    """Return a number with two significant digits at a place of the strip."""
     side = "start" if x < ROOM / 2 else "end" if x > WIDTH - ROOM / 2 else "middle"
     return f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(two_digits(value))}</text>'
 
 
 def two_digits(value: float) -> str:
-    """Return a number with two significant digits, whole ones of more digits as they are; without exponents."""
+    """Return a number with two significant digits (larger integers in full), without exponents."""
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}".replace("-", "−")
     places = max(0, 1 - math.floor(math.log10(abs(value))))
@@ -105,7 +103,6 @@ def in_words(
     interval_kind: str | None = None,
     sense: str | None = None,
 ) -> str:
-    """Return what a strip shows, for those who can't see it."""
     said = [f"value {number(value)} {unit}".strip()]
     if interval is not None:
         said.append(f"{interval_kind or 'interval'} {number(interval[0])} to {number(interval[1])}")
@@ -121,7 +118,7 @@ def _tick(kind: str, x: float, half: int) -> str:
 
 
 def _scale(shown: Sequence[float]) -> Callable[[float], float]:
-    """Return how numbers become pixels: linear, or logarithmic where they lie orders of magnitude apart."""
+    """Return the map from numbers to pixels: linear, or logarithmic over orders of magnitude."""
     low, high = min(shown), max(shown)
     logarithmic = low > 0 and high / low > LOGARITHMIC_FROM
     warped: Callable[[float], float] = math.log if logarithmic else float

@@ -20,21 +20,20 @@ INK_DARK = "#d5d8de"
 PAGE = "#ffffff"
 PAGE_DARK = "#1e2029"  # Material's slate
 POSITION_STOPS = ("#3b5bdb", "#1098ad", "#d9a514", "#c92a2a")  # first position to last
-CYCLIC_STOPS = ("#3b5bdb", "#1a936f", "#d9a514", "#b8559b", "#3b5bdb")  # once round
+CYCLIC_STOPS = ("#3b5bdb", "#1a936f", "#d9a514", "#b8559b", "#3b5bdb")  # one full cycle
 DIVERGING_ENDS = ("#2f80c8", "#d6503c")  # below, above; in between the page shows through
 SEQUENTIAL = "viridis"
-TOKEN_GREY = "#878d98"  # of tokens behind positions: seen on white and on slate
-RASTER_DPI = 100  # of what is drawn as a picture inside an SVG: a page shows it at about 96
+TOKEN_GREY = "#878d98"  # tokens behind positions: visible on white and on slate
+RASTER_DPI = 100  # for raster images inside an SVG, which pages show at about 96
 
 
 @cache
 def house_style() -> Any:
-    """Return the settings of matplotlib that all figures share."""
     from cycler import cycler
 
     return {
         "svg.fonttype": "none",
-        "path.simplify_threshold": 0.25,  # of a pixel, by which a line may be off
+        "path.simplify_threshold": 0.25,  # pixels a line may be off
         "svg.hashsalt": "helix-atlas",
         "font.family": "DejaVu Sans",
         "font.size": 10,
@@ -43,7 +42,7 @@ def house_style() -> Any:
         "axes.edgecolor": INK,
         "axes.labelcolor": INK,
         "axes.titlecolor": INK,
-        "axes.titley": 1.0,  # nothing lies above the axes that it would have to make way for
+        "axes.titley": 1.0,  # nothing lies above the axes
         "axes.facecolor": "none",
         "axes.grid": True,
         "axes.axisbelow": True,
@@ -76,13 +75,13 @@ def canvas(width: float, height: float) -> Any:
 
 
 def plot(width: float, height: float) -> tuple[Any, Any]:
-    """Return an empty figure of the house style, and the one pair of axes in it; sizes in inches."""
+    """Return an empty figure in house style and its axes; sizes in inches."""
     figure = canvas(width, height)
     return figure, figure.add_subplot()
 
 
 def panels(count: int, columns: int, size: tuple[float, float], more: tuple[float, float], **shared: Any) -> Any:
-    """Return a figure of so many panels in rows, and the panels; `size` is of each, `more` is what stands around."""
+    """Return a figure of `count` panels in rows, and the panels; `size` is per panel, `more` the margins."""
     columns = min(columns, count)
     rows = -(-count // columns)
     figure = canvas(size[0] * columns + more[0], size[1] * rows + more[1])
@@ -93,7 +92,7 @@ def panels(count: int, columns: int, size: tuple[float, float], more: tuple[floa
 
 
 def against_chance(ax: Any, ratio: Float[Array, "a b"], limit: float, ends: tuple[str, str]) -> Any:
-    """Draw ratios to chance on axes with two ends; colours saturate at 10 ** `limit`. Returns what a bar needs."""
+    """Draw ratios to chance with a diverging scale that saturates at 10 ** `limit`; return the mappable."""
     image = ax.imshow(
         np.log10(np.maximum(ratio.astype(np.float32), 1e-3)),
         cmap=diverging_colours(),
@@ -110,14 +109,13 @@ def against_chance(ax: Any, ratio: Float[Array, "a b"], limit: float, ends: tupl
 
 
 def position_colours() -> Any:
-    """Return the colour map of positions, first to last."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("position", POSITION_STOPS)
 
 
 def diverging_colours() -> Any:
-    """Return the colour map of signed values; its middle is transparent, so that it suits light and dark pages."""
+    """Return the colormap of signed values, transparent at 0 to suit light and dark pages."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
     below, above = (to_rgb(end) for end in DIVERGING_ENDS)
@@ -126,7 +124,6 @@ def diverging_colours() -> Any:
 
 
 def whole_numbers(*axes: Any) -> None:
-    """Let the ticks of axes be whole numbers, as layers and heads are."""
     from matplotlib.ticker import MaxNLocator
 
     for axis in axes:
@@ -136,10 +133,9 @@ def whole_numbers(*axes: Any) -> None:
 def curve_3d(
     ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " rows"], *, with_bar: bool = True
 ) -> Any:
-    """Draw a curve in three dimensions, coloured by position, on axes without clutter; returns what a bar needs."""
     from matplotlib.colors import to_rgba
 
-    ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35)  # as a line it is small and takes the ink of dark pages
+    ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35)  # a single line keeps the file small and follows dark pages
     dots = ax.scatter(
         *points.T, c=positions, cmap=position_colours(), s=7, depthshade=False, linewidths=0, rasterized=True
     )
@@ -158,12 +154,10 @@ def curve_3d(
 
 
 def position_bar(dots: Any, axes: Any, **place: Any) -> None:
-    """Draw the colour bar of positions beside axes."""
     dots.figure.colorbar(dots, ax=axes, label="position (tokens)", **place)
 
 
 def curve_2d(ax: Any, x: Real[Array, " n"], y: Float[Array, " n"], positions: Int[Array, " n"]) -> Any:
-    """Draw a curve in the plane, coloured by position; returns what a colour bar needs."""
     ax.plot(x, y, color=INK, lw=0.4, alpha=0.35)
     return ax.scatter(x, y, c=positions, cmap=position_colours(), s=9, linewidths=0, rasterized=True)
 
@@ -177,5 +171,5 @@ def svg_pair(figure: Any) -> tuple[bytes, bytes]:
 
 
 def _on(page: str, svg: bytes) -> bytes:
-    """Give an SVG the colour of the page it is for, so that it can be read when opened by itself."""
+    """Give an SVG the background of its page, so that it can be read on its own."""
     return re.sub(rb"(<svg [^>]*)>", rb'\1 style="background:%s">' % page.encode(), svg, count=1)

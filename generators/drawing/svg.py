@@ -14,11 +14,11 @@ from typing import Any
 
 from generators.drawing.style import INK, INK_DARK, PAGE, PAGE_DARK
 
-DARK = "dark"  # the fragment of a picture's address on dark pages
-DECIMALS = 2  # of a point, where things are placed, and in marks
-ROUGHER = 1  # in lines, whose points are many: still far below a pixel
-SMALL = 2000  # bytes of a picture inside, a scale of colours, of which none is given up
-COLOURS = 64  # of a picture inside; more can't be told apart
+DARK = "dark"  # URL fragment of a picture on dark pages
+DECIMALS = 2  # decimals of a point in positions and marks
+ROUGHER = 1  # decimals in lines, which have many points: still far below a pixel
+SMALL = 2000  # bytes of an embedded picture (a color scale) that keeps all its colors
+COLOURS = 64  # colors of an embedded picture; more can't be told apart
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
 GROUP, METADATA, SHARED, PATH = (f"{{{SVG}}}{tag}" for tag in ("g", "metadata", "defs", "path"))
@@ -67,7 +67,6 @@ def _lay_out(figure: Any) -> None:
 
 
 def compact(drawn: bytes) -> bytes:
-    """Return what matplotlib wrote, in fewer bytes and for both kinds of pages."""
     root = ET.fromstring(drawn)
     for element in root.findall(METADATA):
         root.remove(element)
@@ -81,7 +80,6 @@ def compact(drawn: bytes) -> bytes:
 
 
 def _with_short_names(root: ET.Element) -> None:
-    """Give what is referred to a short name, and nothing else any."""
     refers = [v for element in root.iter() for v in element.attrib.values() if v.startswith(("#", "url(#"))]
     referred = {name for value in refers for name in REFERENCE.findall(value)}
     short = {name: f"a{number}" for number, name in enumerate(sorted(referred))}
@@ -96,7 +94,6 @@ def _with_short_names(root: ET.Element) -> None:
 
 
 def _shorten(element: ET.Element, decimals: int) -> None:
-    """Say one element's attributes in fewer bytes; points of a path with so many decimals."""
     element.text = element.text.strip() if element.text else None
     element.tail = None
     if "d" in element.attrib:
@@ -119,14 +116,12 @@ def _shorten(element: ET.Element, decimals: int) -> None:
 
 
 def _shorten_text(element: ET.Element) -> None:
-    """Take out what is said of every word."""
     if UPRIGHT.match(element.get("transform", "")):
         del element.attrib["transform"]
     element.set("style", SAID_BY_FONTS.sub("", element.get("style", "")).rstrip(";"))
 
 
 def _flatten(element: ET.Element) -> None:
-    """Take out groups that say nothing."""
     for child in list(element):
         _flatten(child)
     children = list(element)
@@ -136,7 +131,6 @@ def _flatten(element: ET.Element) -> None:
 
 
 def _with_styles(root: ET.Element) -> None:
-    """Write every style once, with the colours of light and dark pages."""
     names: dict[str, str] = {}
     for element in root.iter():
         style = element.attrib.pop("style", None)
@@ -149,12 +143,7 @@ def _with_styles(root: ET.Element) -> None:
 
 
 def relative(path: str, decimals: int = DECIMALS) -> str:
-    """Return a path's data with every point from the one before it, rounded.
-
-    Args:
-        path: moves, lines and curves, with a letter before each.
-        decimals: how many are kept.
-    """
+    """Return a path's data with every point from the one before it, rounded."""
     x = y = begin_x = begin_y = 0.0
     words: list[str] = []
     for command, numbers in COMMAND.findall(path):
@@ -172,7 +161,7 @@ def relative(path: str, decimals: int = DECIMALS) -> str:
 
 
 def _joined(words: list[str]) -> str:
-    """Join commands and numbers with no more between them than keeps them apart; a command repeated is said once."""
+    """Join commands and numbers with minimal separators; repeated commands are written once."""
     said, last, before = "", "", ""
     for word in words:
         if word.isalpha():
@@ -186,7 +175,6 @@ def _joined(words: list[str]) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a number as a path may write it: without a zero in front of the point."""
     return _plain(value).replace("0.", ".", 1) if abs(value) < 1 else _plain(value)
 
 
@@ -197,7 +185,7 @@ def _plain(value: float) -> str:
 
 
 def _fewer_colours(address: str) -> str:
-    """Return a picture with a palette where that is smaller; transparency stays."""
+    """Return an image with a palette if that is smaller; transparency is preserved."""
     from PIL import Image
 
     data = base64.b64decode(address.removeprefix(PICTURE))

@@ -24,7 +24,6 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _found() -> "tuple[Finding[Any], ...]":
-    """Return the `FINDING` of every folder beside this file, by `order`."""
     folders = [module.name for module in iter_modules(__path__) if module.ispkg]
     found = [import_module(f"{__name__}.{folder}").FINDING for folder in folders]
     return tuple(sorted(found, key=lambda finding: (finding.order, finding.name)))

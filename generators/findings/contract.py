@@ -48,25 +48,22 @@ class Finding(Generic[M]):
     measure: Callable[[Inputs], Measurements[M]]
     rules: tuple[Rule[M], ...]
     figures: Callable[[Measurements[M]], list[Figure]]
-    signature: str  # the figure that the finding's own page shows for every model
+    signature: str  # figure shown for every model on the finding's page
     uses: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
     passes: float = 0
     version: int = 1
-    facts: Facts[M] = field(default_factory=Facts)  # what the rest of the site takes from it
+    facts: Facts[M] = field(default_factory=Facts)  # used by the rest of the site
     asks_about: tuple[str, ...] = ()
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
-        """Return every claim of the finding, judged now."""
         kind: IntervalKind = "95 % interval" if RUN in self.needs else "stability range"
         return [judge(self.name, rule, measurements, kind) for rule in self.rules]
 
     def untested(self, reason: str) -> list[Claim]:
-        """Return every claim of the finding as one that can't be tested."""
         return [untested(self.name, rule, reason) for rule in self.rules]
 
     def can_use(self, capability: str) -> bool:
-        """Return whether the finding needs or uses a capability."""
         return capability in self.needs or capability in self.uses
 
 

@@ -82,15 +82,11 @@ class EntityGroup:
 
 @dataclass(frozen=True)
 class EntityNames:
-    """What entities are called, by index."""
-
     names: Mapping[int, str]
 
 
 @dataclass(frozen=True)
 class EntityCount:
-    """How many entities there are, where the finding counted them."""
-
     count: int
 
 

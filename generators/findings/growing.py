@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from generators.findings.judging import NotMeasuredError
 from generators.findings.measured import Measurements, Table
 
-NumberPath = tuple[str | int, ...]  # of a number among metrics: keys of dicts, places in lists
-Asked = Callable[[], Any]  # what is called when an absent number is asked for; raises or returns `NotMeasured`
+NumberPath = tuple[str | int, ...]  # path to a number in metrics: dict keys and list indices
+Asked = Callable[[], Any]  # called when an absent number is accessed; raises or returns `NotMeasured`
 OPERATIONS = (
     *("str", "format", "float", "int", "index", "complex", "round", "neg", "abs", "len", "iter", "contains", "call"),
     *("eq", "ne", "lt", "le", "gt", "ge", "hash", "array", "add", "radd", "sub", "rsub", "mul", "rmul"),
@@ -22,7 +22,7 @@ OPERATIONS = (
 
 
 class NotMeasured:
-    """An absent number. It can be handed on and looked into; whatever else is done with it raises."""
+    """An absent number. It can be passed on and indexed; any other use raises."""
 
     def __init__(self, sentence: str) -> None:
         self.__sentence = sentence
@@ -42,7 +42,7 @@ for _operation in OPERATIONS:
 
 
 class Lacking(Mapping[str, Any]):
-    """A dict that should have some more keys. It has them, but for their values: no default takes their place."""
+    """A dict with keys whose values are absent: defaults don't replace them."""
 
     def __init__(self, measured: Mapping[str, Any], absent: Iterable[str | int], asked: Asked) -> None:
         self._measured, self._absent, self._asked = measured, {str(key): None for key in absent}, asked
@@ -59,7 +59,7 @@ class Lacking(Mapping[str, Any]):
 
 
 class Stored(dict[str, Any]):
-    """A dict whose keys differ from model to model (arrays, columns): `in` and `get` are those of any dict."""
+    """A dict whose keys differ between models (arrays, columns): `in` and `get` work as usual."""
 
     def __init__(self, content: Any, asked: Asked) -> None:
         super().__init__(content)
@@ -71,28 +71,26 @@ class Stored(dict[str, Any]):
 
 @dataclass(frozen=True)
 class StoredTable(Table):
-    """A table that may lack columns which were added since."""
+    """A table that may lack columns added later."""
 
     asked: Asked = field(kw_only=True, compare=False)
 
     def named(self) -> list[dict[str, Any]]:
-        """Return every row as a dict by column."""
         return [Stored(row, self.asked) for row in super().named()]
 
     def column(self, name: str) -> list[Any]:
-        """Return one column."""
         return super().column(name) if name in self.columns else self.asked()
 
 
 @dataclass(frozen=True)
 class StoredMeasurements:
-    """What is stored of a finding; `absent` are the numbers that its type has and the stored metrics lack."""
+    """A finding as stored; `absent` are the numbers of its type that the stored metrics lack."""
 
     metrics: Any
     tables: Mapping[str, Table]
     arrays: Mapping[str, Any]
     absent: tuple[NumberPath, ...]
-    sentence: str  # says of an absent number what to do
+    sentence: str  # what to do about an absent number
 
     def for_rules(self) -> Measurements[Any]:
         """Return it as claims are judged from: to ask for an absent number raises `NotMeasuredError`."""
@@ -124,7 +122,6 @@ def with_nulls(value: Any, absent: Iterable[NumberPath]) -> Any:
 def _rebuilt(
     value: Any, absent: tuple[NumberPath, ...], made: Callable[[dict[str, Any], list[str | int]], Any]
 ) -> Any:
-    """Return plain data with every dict that lacks something itself made anew."""
     if not absent:
         return value
     inside = {path[0] for path in absent if len(path) > 1}

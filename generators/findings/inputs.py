@@ -22,7 +22,7 @@ CAPABILITIES = (TOKENS, FREQUENCIES, RUN)
 
 
 class NotApplicableError(Exception):
-    """The architecture or the weights have no such thing; the message is the sentence that says so."""
+    """The finding doesn't apply to this architecture or these weights; the message is a sentence saying why."""
 
 
 @runtime_checkable
@@ -39,7 +39,7 @@ class Vocabulary(Protocol):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Return what kind of text each token is."""
+        """Return the group of every token."""
 
     @property
     def marks_space(self) -> Bool[Array, " V"]:
@@ -47,13 +47,13 @@ class Vocabulary(Protocol):
 
     @property
     def special(self) -> Bool[Array, " V"]:
-        """Return whether a token is none of the text's own."""
+        """Return whether a token is special: not part of ordinary text."""
 
     def containing(self, token_id: int, limit: int) -> tuple[int, ...]:
         """Return up to `limit` longer tokens that contain this one."""
 
     def pair_group(self, u: int, v: int) -> str:
-        """Return how two tokens differ, in one word of a short list."""
+        """Return how two tokens differ: one of a short list of words."""
 
 
 @runtime_checkable
@@ -66,7 +66,7 @@ class Frequency(Protocol):
 
     @property
     def label(self) -> str:
-        """Return how a page names the source."""
+        """Return the source's name on pages."""
 
     @property
     def log_frequency(self) -> Float[Array, " V"]:
@@ -100,11 +100,6 @@ class Inputs:
 
 
 def model_of(inputs: Inputs) -> Run:
-    """Return the model itself.
-
-    Raises:
-        ValueError: it isn't handed in: the finding runs it without declaring that.
-    """
     if inputs.run is None:
         raise ValueError("the finding runs the model without declaring it")
     return inputs.run

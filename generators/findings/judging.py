@@ -14,13 +14,13 @@ from generators.findings.measured import Chance, M, Measurements, StoredChance
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "partly", "fails", "untested")
-Sense = Literal["at least", "at most"]  # of a threshold: on which side of it evidence lies
+Sense = Literal["at least", "at most"]  # the side of a threshold that is evidence
 # What an interval is over. Nothing is sampled in fixed matrices: there it says how far the value moves when blocks of
 # positions, tokens or channels are left out and others counted again. A run samples text.
 IntervalKind = Literal["stability range", "95 % interval"]
-CLOSE = 0.10  # of a cutoff: within it a value without an interval is close
+CLOSE = 0.10  # relative distance to a cutoff within which a value without an interval is close
 Form = str | Callable[..., str]
-MOST_DIGITS = 6  # with which a sentence tells what is needed from the value
+MOST_DIGITS = 6  # digits in a sentence that has to distinguish the value from the cutoff
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Tested:
         interval: range of the value when what it is computed from is resampled, None where it has none.
         holds_at: the threshold where the rule's is relative to chance; likewise `partly_at`.
         partly_limit: what `partly` must be beyond; the limit of `chance` if not given.
-        also: whether the rule's further condition is met; `also_partly` where `partly` asks for less.
+        extra_condition_met: whether the rule's `also` is true; `partly_condition_met` where `partly` asks for less.
         form: how the sentence writes a value ("{:.0%}", or a function such as `share`). With it, the answer of a
             claim that misses a cutoff ends by saying which. What fails by its further condition must say so itself.
     """
@@ -48,20 +48,20 @@ class Tested:
     holds_at: float | None = None
     partly_at: float | None = None
     partly_limit: float | None = None
-    also: bool = True
-    also_partly: bool | None = None
+    extra_condition_met: bool = True
+    partly_condition_met: bool | None = None
     form: Form = ""
 
 
 @dataclass(frozen=True)
 class Untested:
-    """These weights can't test the claim; why, in a sentence."""
+    """The claim can't be tested with these weights, for this reason (a sentence)."""
 
     reason: str
 
 
 class NotMeasuredError(Exception):
-    """A number is needed that did not exist when the model was measured; says so in a sentence."""
+    """A needed number did not exist when the model was measured."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,6 @@ def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: Interva
 
 
 def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
-    """Return a claim that these weights can't test, with why."""
     return Claim(
         id=rule.id,
         finding=finding,
@@ -214,7 +213,6 @@ def _reached_by_both(rule: Rule[Any], value: float, chance: Chance, holds_at: fl
 
 
 def _chance_reaches(rule: Rule[Any], value: float, chance: Chance, holds_at: float) -> str:
-    """Return why a claim can't be tested that chance would fulfil."""
     return (
         f"Chance passes the threshold here: the value is {two(value)}, {chance.null} give {two(chance.median)}, and "
         f"{rule.sense} {two(holds_at)} is needed."
@@ -225,42 +223,40 @@ def _verdict(rule: Rule[Any], tested: Tested, holds_at: float | None) -> Verdict
     if tested.value is None:
         return "fails"
     limit = None if tested.chance is None else tested.chance.limit
-    if tested.also and rule.reached(tested.value, holds_at) and rule.beyond(tested.value, limit):
+    if tested.extra_condition_met and rule.reached(tested.value, holds_at) and rule.beyond(tested.value, limit):
         return "holds"
-    partly_at, partly_limit, also = _for_partly(rule, tested)
+    partly_at, partly_limit, condition_met = _for_partly(rule, tested)
     return (
         "partly"
-        if also and rule.reached(tested.value, partly_at) and rule.beyond(tested.value, partly_limit)
+        if condition_met and rule.reached(tested.value, partly_at) and rule.beyond(tested.value, partly_limit)
         else "fails"
     )
 
 
 def _for_partly(rule: Rule[Any], tested: Tested) -> tuple[float | None, float | None, bool]:
-    """Return the threshold of `partly`, the limit of chance it must be beyond, and whether the rest is met."""
     limit = None if tested.chance is None else tested.chance.limit
     return (
         rule.partly if tested.partly_at is None else tested.partly_at,
         limit if tested.partly_limit is None else tested.partly_limit,
-        tested.also if tested.also_partly is None else tested.also_partly,
+        tested.extra_condition_met if tested.partly_condition_met is None else tested.partly_condition_met,
     )
 
 
 def _cutoffs(rule: Rule[Any], tested: Tested, holds_at: float | None) -> tuple[float | None, float | None]:
     """Return from where values hold and from where they are partly, chance included; None where none would be."""
     limit = None if tested.chance is None else tested.chance.limit
-    partly_at, partly_limit, also_partly = _for_partly(rule, tested)
-    holds = rule.stricter(holds_at, limit) if tested.also and holds_at is not None else None
-    partly = rule.stricter(partly_at, partly_limit) if also_partly and partly_at is not None else None
+    partly_at, partly_limit, condition_met = _for_partly(rule, tested)
+    holds = rule.stricter(holds_at, limit) if tested.extra_condition_met and holds_at is not None else None
+    partly = rule.stricter(partly_at, partly_limit) if condition_met and partly_at is not None else None
     if holds is not None and partly is not None and rule.reached(partly, holds):
         partly = None
     return holds, partly
 
 
 def _needed(rule: Rule[Any], tested: Tested, holds_at: float | None, verdict: Verdict) -> str:
-    """Return the cutoff that a value misses, as a sentence; nothing where it misses none."""
     if not tested.form or tested.value is None or verdict == "holds":
         return ""
-    holds, partly = _cutoffs(rule, replace(tested, also=True, also_partly=True), holds_at)
+    holds, partly = _cutoffs(rule, replace(tested, extra_condition_met=True, partly_condition_met=True), holds_at)
     wanted, limit = holds, None if tested.chance is None else tested.chance.limit
     if verdict == "fails" and partly is not None:
         wanted, (_, limit, _) = partly, _for_partly(rule, tested)
@@ -275,7 +271,6 @@ def _needed(rule: Rule[Any], tested: Tested, holds_at: float | None, verdict: Ve
 
 
 def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None) -> str:
-    """Return what is needed beyond a value, in words; nothing where the value is there."""
     value, least = tested.value, rule.sense == "at least"
     by_chance = limit is not None and cutoff == limit
     if value is None or (rule.beyond(value, limit) and rule.reached(value, cutoff)):
@@ -290,7 +285,6 @@ def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None)
 
 
 def _written(form: Form, value: float, *beside: float) -> str:
-    """Return a number in a form, with more digits where it would look like one beside it."""
     if not isinstance(form, str):
         return form(value, *beside)
     for _ in range(MOST_DIGITS):

@@ -20,15 +20,9 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
     def named(self) -> list[dict[str, Any]]:
-        """Return every row as a dict by column."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def column(self, name: str) -> list[Any]:
-        """Return one column.
-
-        Raises:
-            ValueError: there is none of that name.
-        """
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 
@@ -51,8 +45,6 @@ class Measurements(Generic[M]):
 
 
 class StoredChance(TypedDict):
-    """A `Chance` among a finding's metrics."""
-
     null: str
     median: float
     limit: float
@@ -66,7 +58,7 @@ Interval = list[float]  # 95 %, as it is stored among a finding's metrics: low, 
 class Chance:
     """What a null gives for a claim's value: `limit` is the percentile that `holds` has to pass, 99th or 1st."""
 
-    null: str  # what was drawn, in words: "curves as smooth as P without features"
+    null: str  # name of the null: "curves as smooth as P without features"
     median: float
     limit: float
     draws: int

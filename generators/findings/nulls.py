@@ -1,5 +1,3 @@
-"""What chance gives, as findings store it and as claims read it."""
-
 from jaxtyping import Float, Real
 from numpy import ndarray as Array
 
@@ -7,8 +5,8 @@ from generators.findings.measured import Chance, Interval, StoredChance
 from generators.maths import resampling
 from generators.maths.resampling import Sense
 
-DRAWS = 200  # of a null
-RESAMPLES = 400  # of an interval
+DRAWS = 200  # draws of a null
+RESAMPLES = 400  # resamples for an interval
 
 
 def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -> StoredChance:
@@ -18,15 +16,12 @@ def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -
 
 
 def chance(stored: StoredChance | None) -> Chance | None:
-    """Return a stored null as claims are judged by it."""
     return None if stored is None else Chance(**stored)
 
 
 def interval(values: Float[Array, " draws"]) -> Interval:
-    """Return the 95 % interval of resampled values as it is stored among metrics."""
     return list(resampling.interval(values))
 
 
 def pair(stored: Interval | None) -> tuple[float, float] | None:
-    """Return a stored interval as claims bear it."""
     return None if stored is None else (stored[0], stored[1])

@@ -65,7 +65,6 @@ class Controls:
 
 
 def controls_of(finding: str) -> Controls:
-    """Return the `CONTROLS` in the folder of a finding, none where it has no `planted.py`."""
     if not Path(__file__).with_name(finding).joinpath("planted.py").is_file():
         return Controls()
     found: Controls = import_module(f"{__package__}.{finding}.planted").CONTROLS
@@ -109,7 +108,6 @@ def with_spectrum(n: int, d: int, variances: Iterable[float], seed: int = 0) -> 
 
 
 def with_gains(weights: Weights, norm: str, gains: Sequence[Array]) -> Weights:
-    """Return weights in which a norm has these gains, a layer each."""
     return {**weights, **{f"blocks.{i}.{norm}.gain": gain for i, gain in enumerate(gains)}}
 
 
@@ -166,7 +164,6 @@ def with_positional_heads(
 
 
 def noise(at: Scene, *shape: int) -> Array:
-    """Return Gaussian noise of a scene."""
     return at.rng.standard_normal(shape)
 
 

@@ -10,7 +10,7 @@ from generators.findings.sizes import check_width
 from generators.maths.distances import bias_by_offset, slope_biases, turned
 from generators.maths.kernels import Scoring, by_head, layer_norm, rms_norm
 
-# Weights and config fields that are read in addition to the matrices of queries and keys.
+# Weights and config fields read in addition to the query and key matrices.
 ROLES = (
     "blocks.*.ln1.gain",
     "blocks.*.ln1.bias",
@@ -70,12 +70,11 @@ def queries_and_keys(
         turned(by_head(read, weights[role], weights.get(f"{role}.bias"), heads[role[-1]]), rotation)
         for role in (f"blocks.{layer}.attn.q", f"blocks.{layer}.attn.k")
     )
-    keys = np.repeat(keys, len(queries) // len(keys), axis=0)  # where several heads share one's keys
+    keys = np.repeat(keys, len(queries) // len(keys), axis=0)  # for heads that share keys
     return queries * np.float32(score_scale(architecture, queries.shape[-1], layer)), keys
 
 
 def score_scale(architecture: Architecture, d_head: int, layer: int) -> float:
-    """Return what the model multiplies scores of a layer by."""
     scale = 1 / float(np.sqrt(d_head)) if architecture.score_scale is None else architecture.score_scale
     return scale / (layer + 1) if architecture.scaled_by_layer else scale
 

@@ -15,16 +15,14 @@ from typing_extensions import TypedDict
 from generators.base.runs import Run, Windows
 from generators.maths.resampling import Statistic, cluster_weights, interval
 
-WINDOWS = 64  # of text, unless a finding says otherwise
+WINDOWS = 64  # windows of text, unless a finding says otherwise
 SEED = 20231204
 GROUP = 10  # positions, in every finding that makes positions coarser
 RESAMPLES = 1000
-FOLDS = 8  # of files, so that windows of one file are left out together
+FOLDS = 8  # folds of files, so that windows of one file are left out together
 
 
 class Ran(TypedDict):
-    """What was run, on what, with what."""
-
     text: str
     text_sha256: str
     windows: int
@@ -42,7 +40,6 @@ class WindowMean(TypedDict):
 
 
 def ran(run: Run, windows: Windows) -> Ran:
-    """Return what a result says of the run that it comes from."""
     count, length = windows.ids.shape
     return Ran(
         text=run.text.name,
@@ -55,8 +52,6 @@ def ran(run: Run, windows: Windows) -> Ran:
 
 @dataclass(frozen=True)
 class SomeWindows:
-    """The first of some windows."""
-
     ids: Int[Array, "windows n"]
     inner: tuple[int, int]
     files: Int[Array, " windows"]
@@ -64,7 +59,6 @@ class SomeWindows:
 
 
 def first_windows(windows: Windows, count: int) -> SomeWindows:
-    """Return the first `count` windows."""
     return SomeWindows(windows.ids[:count], windows.inner, windows.files[:count], windows.mask_id)
 
 
@@ -113,7 +107,7 @@ def file_weights(files: Int[Array, " windows"]) -> Float[Array, "draws windows"]
 def _weights_of(files: tuple[int, ...]) -> Float[Array, "draws windows"]:
     weights = cluster_weights(np.array(files), RESAMPLES, np.random.default_rng(SEED))
     weights /= weights.sum(axis=1, keepdims=True)
-    weights.flags.writeable = False  # given out more than once
+    weights.flags.writeable = False  # shared by callers
     return weights
 
 

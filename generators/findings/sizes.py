@@ -9,8 +9,8 @@ from generators.maths.blocks import spread_ids
 FEWEST_POSITIONS = 16
 FEWEST_CHANNELS = 16
 FEWEST_TOKENS = 100
-MOST_TOKENS = 300_000  # of which each is compared with each other: more than any model has that we know
-ASKED_TOKENS = 8192  # of a larger vocabulary
+MOST_TOKENS = 300_000  # largest vocabulary compared in full: more than any known model has
+ASKED_TOKENS = 8192  # tokens sampled from a larger vocabulary
 
 
 def check_positions(P: Array) -> None:

@@ -1,5 +1,3 @@
-"""Tokens in tables and sentences: by id, in readable form, as bytes."""
-
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
@@ -20,7 +18,6 @@ COLUMNS: tuple[str, ...] = tuple(TokenCells.__annotations__)
 
 
 def cells(vocabulary: Vocabulary | None, token_id: int) -> TokenCells:
-    """Return the cells under `COLUMNS` for a token; without a vocabulary only its id is known."""
     if vocabulary is None:
         return {"id": token_id, "readable": None, "raw_bytes": None}
     readable, text = vocabulary.readable[token_id], vocabulary.raw_bytes[token_id]
@@ -28,10 +25,8 @@ def cells(vocabulary: Vocabulary | None, token_id: int) -> TokenCells:
 
 
 def name(token_id: int, readable: str | None) -> str:
-    """Return what a sentence calls a token: its readable form, or without a vocabulary its id."""
     return f"#{token_id}" if readable is None else readable
 
 
 def names(vocabulary: Vocabulary | None, ids: Int[Array, " n"], key: str = "token_name") -> dict[str, Array]:
-    """Return the readable forms of tokens as an array `key` of a finding; without a vocabulary, no array."""
     return {} if vocabulary is None else {key: np.array([vocabulary.readable[i] for i in ids], np.str_)}

@@ -52,7 +52,6 @@ def agreement(answers: Float[Array, "n q"], fewest: int, seed: int = 0) -> Agree
 
 
 def _same(answers: Float[Array, "n q"], codes: Float[Array, " codes"]) -> Int[Array, "n n"]:
-    """Return how many questions each two items agree on."""
     same = np.zeros((len(answers), len(answers)), dtype=int)
     for code in codes:
         given = (answers == code).astype(int)

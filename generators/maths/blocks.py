@@ -1,5 +1,3 @@
-"""Rows of a matrix that is too large to copy: in blocks, and a few spread over all of it."""
-
 from collections.abc import Iterator
 
 import numpy as np

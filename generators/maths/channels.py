@@ -1,5 +1,3 @@
-"""Channels with the largest gain in more than one layer."""
-
 from collections import Counter
 
 import numpy as np

@@ -11,14 +11,14 @@ import scipy.fft
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-OUTLIER_FACTOR = 5.0  # times the median distance to the nearer neighbour
+OUTLIER_FACTOR = 5.0  # multiple of the median distance to the nearer neighbor
 START = 100  # rows that count as the start, or as the end
-FEWEST_FOR_START = 200  # positions, below which there is no start to leave out
+FEWEST_FOR_START = 200  # positions below which no start is left out
 WAVE_HALF_WIDTH = 2  # bins on either side of a peak that belong to it under a Hann window
 ROUGHNESS_BLOCKS_PER_PERIOD = 16
 ROUGHNESS_LARGEST_BLOCK = 8
 ROUGHNESS_OF_NOISE = 3.0  # E|second difference|^2 / E|first difference|^2 of white noise: 6 / 2
-NO_VARIANCE = 1e-12  # of the strongest component's, below which a component is rounding
+NO_VARIANCE = 1e-12  # relative to the strongest component; below it a component is rounding
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Wave:
 
     cycles: int  # per context
     period_tokens: float
-    share: float  # of the score's spectral power within two bins of the peak
+    share: float  # share of the score's spectral power within two bins of the peak
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ Null = Literal[
 ]
 Draws = dict[Name, Float[Array, " draws"]]
 
-SENSES: dict[Name, Sense] = {"norm_cv": "at most"}  # of the others, large values are evidence
+SENSES: dict[Name, Sense] = {"norm_cv": "at most"}  # for all others, large values are evidence
 # A value is beyond chance where it is beyond each of these.
 JUDGES: dict[Name, tuple[Null, ...]] = {
     "explained_variance_3d": ("smooth", "own channels", "walk"),
@@ -40,10 +40,10 @@ JUDGES: dict[Name, tuple[Null, ...]] = {
     "norm_cv": ("own channels",),
     "energy_top30": ("gaussian",),
 }
-FURTHER: tuple[Null, ...] = ("walk", "gaussian")  # given for statistics of shape, and judged by nowhere
-WALKED = 128  # channels of a random walk at most
-SETTLED = 16_384  # rows, from which on what walks and Gaussian rows give hardly changes
-REDUCED = 64  # components in which reordered rows are measured; what they leave out counts as spread out
+FURTHER: tuple[Null, ...] = ("walk", "gaussian")  # reported for statistics of shape, never used to judge
+WALKED = 128  # maximum channels of a random walk
+SETTLED = 16_384  # rows beyond which results for walks and Gaussian rows hardly change
+REDUCED = 64  # components used for reordered rows; the remainder counts as spread out
 
 
 @dataclass(frozen=True)

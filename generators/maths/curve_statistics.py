@@ -18,7 +18,7 @@ Name = Literal[
     "explained_variance_3d",  # without row 0
     "explained_variance_3d_kept",  # without row 0 and without outlier positions
     "winding",
-    "median_gain",  # of looking back 1, 5 and 10 rows
+    "median_gain",  # median over looking back 1, 5 and 10 rows
     "fraying",
     "first_position_distance",  # in median distances to the nearer neighbour
     "norm_cv",
@@ -148,7 +148,6 @@ def _leading_share(
 
 
 def _medians(values: Float[Array, " n"], weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
-    """Return the median of values counted as often as their weights say."""
     order = np.argsort(values)
     upto = np.cumsum(weights[:, order], axis=1)
     half = upto[:, -1:] / 2
@@ -168,5 +167,4 @@ def _variation(values: Float[Array, " n"], weights: Float[Array, "draws n"]) -> 
 def _ratio(
     above: Float[Array, " draws"], below: Float[Array, " draws"], where: Array | None = None, otherwise: float = 0.0
 ) -> Float[Array, " draws"]:
-    """Return above / below, and something else where that can't be said."""
     return np.divide(above, below, out=np.full_like(below, otherwise), where=below != 0 if where is None else where)

@@ -13,7 +13,7 @@ from numpy import ndarray as Array
 from generators.maths import curve, turning
 from generators.maths.curve_statistics import OF_SHAPE, Name, statistics
 
-STACK_BYTES = 2**22  # of curves that are measured together: what a processor keeps near
+STACK_BYTES = 2**22  # bytes of curves measured together: fits the processor's cache
 Stack = Float[Array, "draws n c"]
 Found = dict[Name, Float[Array, " draws"]]
 
@@ -25,7 +25,6 @@ def shape_statistics(curves: Iterable[Float[Array, "n d"]]) -> Found:
 
 
 def _stacks(curves: Iterable[Float[Array, "n d"]]) -> Iterator[list[Float[Array, "n d"]]]:
-    """Yield consecutive curves of the same shape, as many as fit into a stack."""
     stack: list[Float[Array, "n d"]] = []
     for rows in curves:
         if stack and (rows.shape != stack[0].shape or len(stack) * rows.nbytes >= STACK_BYTES):
@@ -54,7 +53,6 @@ def _measured(curves: Stack) -> Found:
 
 
 def _interrupted(curves: Stack) -> Array:
-    """Return which curves have an outlier position."""
     steps = np.linalg.norm(np.diff(curves, axis=1), axis=2)
     ends = np.full((len(curves), 1), np.inf)
     nearer = np.minimum(np.hstack([steps, ends]), np.hstack([ends, steps]))
@@ -67,7 +65,6 @@ def _gram(curves: Stack) -> tuple[Stack, Float[Array, "draws c c"]]:
 
 
 def _three(curves: Stack) -> Float[Array, " draws"]:
-    """Return the share of variance in three components."""
     energies = np.linalg.eigvalsh(_gram(curves)[1])
     whole = energies.sum(axis=1)
     return np.divide(energies[:, -3:].sum(axis=1), whole, out=np.zeros_like(whole), where=whole > 0)
@@ -82,7 +79,6 @@ def _scores(curves: Stack) -> tuple[Float[Array, "draws n k"], Float[Array, " dr
 
 
 def _rotations(source: Stack, target: Stack) -> Float[Array, "draws c c"]:
-    """Return what `turning.rotation_onto` gives for every pair."""
     left, _, right = np.linalg.svd(source.mT @ target)
     return left @ right
 

@@ -12,8 +12,8 @@ from numpy import ndarray as Array
 
 from generators.maths.blocks import spread_ids
 
-AT_ONCE = 2**22  # weights of a head: queries times keys
-MOST_QUERIES = 4096  # that a head's weights are averaged over
+AT_ONCE = 2**22  # attention weights (queries x keys) of a head per batch
+MOST_QUERIES = 4096  # query positions averaged over per head
 FIRST_QUERY = 100
 FEWEST_FOR_LATE_QUERIES = 200
 
@@ -33,7 +33,6 @@ class Kernel:
     peak_all_queries: int
 
     def at(self, offset: int) -> float:
-        """Return the mean attention at an offset."""
         return float(self.mean[offset - int(self.offsets[0])])
 
 
@@ -146,7 +145,6 @@ class OffsetSums:
             sums[lowest - least : position + 1 - least] += row[position - lowest :: -1]
 
     def kernel(self) -> Kernel:
-        """Return the means."""
         near = np.abs(self._offsets) < max(2, self._n // 4)
         mean = self._late / self._queries_with(self._offsets, self._start)
         mean_all = (self._late + self._early)[near] / self._queries_with(self._offsets[near], 0)

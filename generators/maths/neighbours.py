@@ -72,7 +72,7 @@ def neighbours_within(E: Float[Array, "V d"], radius: float, ids: Int[Array, " m
     for a in _blocks(len(rows.ids)):
         for b in _blocks(len(rows.ids), a.start):
             if rows.norms[a.stop - 1] - rows.norms[b.start] > radius * (1 + EPS32):
-                break  # all that follow are too short for all of this block
+                break  # all later rows are too short for this block
             for near, far in screen.survivors(b, a, offsets[b], offsets[a]):
                 _count(rows, near, far, radius, others, both=a != b)
     counts = np.empty(len(E), np.int64)

@@ -11,8 +11,8 @@ from numpy import ndarray as Array
 
 from generators.maths.ranks import by_known, unit_ranks
 
-DRAWS = 200  # of shuffled items
-PERCENTILE = 99  # of the draws, above which a correlation is more than chance gives
+DRAWS = 200  # shuffles of the items
+PERCENTILE = 99  # percentile of the draws above which a correlation is beyond chance
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Strongest:
     n: int  # items
     pairs: int
     chance: float  # median over draws
-    limit: float  # the percentile that it has to pass
+    limit: float  # percentile it has to exceed
 
     @property
     def beyond_chance(self) -> bool:
@@ -92,7 +92,6 @@ def _known(values: Float[Array, "*draws a n"]) -> Bool[Array, "a n"]:
 
 
 def _unit_ranks(values: Float[Array, "*draws a n"]) -> Float[Array, "*draws a n"]:
-    """Return `unit_ranks`, but NaN for a constant row."""
     ranks = unit_ranks(values)
     ranks[~ranks.any(axis=-1)] = np.nan
     return ranks

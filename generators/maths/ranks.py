@@ -1,5 +1,3 @@
-"""Correlations, of values and of ranks; of all channels of a matrix at once."""
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 BLOCK = 16  # channels ranked at once
-RANKED_AT_ONCE = 2**18  # numbers
+RANKED_AT_ONCE = 2**18  # numbers per batch
 
 
 def pearson(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:

@@ -24,9 +24,9 @@ Statistic = Callable[[Float[Array, "draws n"]], Float[Array, "draws ..."]]
 
 LEVEL = 0.01  # share of draws of a null that may lie beyond the limit
 COVERAGE = 0.95
-BLOCKS = 16  # into which positions are cut
+BLOCKS = 16  # blocks of positions
 MOST_ITEMS, SOME_ITEMS = 300_000, 2**16
-BATCH_BYTES = 2**22  # of weights held at once
+BATCH_BYTES = 2**22  # bytes of weights held at once
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,7 @@ def jackknife(values: Float[Array, " folds"], whole: float, counts: Float[Array,
 
 
 def block_weights(n: int, draws: int, rng: np.random.Generator, block: int | None = None) -> Float[Array, "draws n"]:
-    """Return how often each position is drawn when blocks of neighbouring positions are, n positions in all.
-
-    Args:
-        n: number of positions.
-        draws: number of resamplings.
-        rng: seeded.
-        block: positions in a block; a sixteenth of them if not given.
-    """
+    """Return how often each of n positions is drawn when blocks of `block` neighbours are (n / 16 if not given)."""
     block = max(1, n // BLOCKS) if block is None else block
     starts = rng.integers(n, size=(draws, -(-n // block)))
     return _counts((((row[:, None] + np.arange(block)) % n).ravel()[:n] for row in starts), n, draws)

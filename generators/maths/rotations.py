@@ -17,7 +17,7 @@ from generators.maths.spectra import eigenbasis
 BLOCK = 64  # axes turned among themselves from one rotation to the next
 LARGEST_PLAIN = 256  # channels up to which every rotation is made from scratch
 LEFT_OUT = 1e-3  # share of energy that is spread so thinly that its mean is used instead
-FRAME_SHARE = 0.25  # of d; wider frames are cut from whole rotations
+FRAME_SHARE = 0.25  # share of d; wider frames are cut from whole rotations
 SCREENED = 8  # axes whose ranks are compared, of those that correlate most
 BISECTIONS = 60
 
@@ -152,7 +152,7 @@ def _first_with_mean(variances: Float[Array, " d"], means: Float[Array, "draws d
     squares = means**2
     lengths = squares.sum(axis=1)
     largest = float(variances.max())
-    low, high = np.zeros(len(means)), lengths.copy()  # of the root above the largest variance
+    low, high = np.zeros(len(means)), lengths.copy()  # bounds of the root above the largest variance
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         above = np.sum(squares / (middle[:, None] + (largest - variances)), axis=1) > 1

@@ -5,8 +5,8 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-EXACT = 1e-3  # of a channel's bends, what may remain of them under its recurrence
-ROUNDING = 1e-6  # of a channel's size; float32 has 6e-8, a few of which add up
+EXACT = 1e-3  # largest residual of the recurrence, relative to the channel's bends
+ROUNDING = 1e-6  # relative to a channel's size; float32 has 6e-8, and a few errors add up
 ROUNDING_OF_HALF = 2e-3  # the same for a table stored in 16 bits: float16 has 5e-4
 FEWEST_ROWS = 8
 FEWEST = 3  # circles that make a table
@@ -42,7 +42,7 @@ def sines(P: Float[Array, "n d"]) -> Sines | None:
     order = np.argsort(periods)
     order = order[periods[order] <= len(P)]
     found = periods[order]
-    first = np.flatnonzero(np.diff(found, prepend=0) > SAME_PERIOD * found)  # of each circle
+    first = np.flatnonzero(np.diff(found, prepend=0) > SAME_PERIOD * found)  # index of each circle's first channel
     circles = np.split(P[:, order], first[1:], axis=1)
     if len(first) < FEWEST or not all(_is_circle(channels) for channels in circles):
         return None
@@ -71,7 +71,7 @@ def channel_periods(P: Float[Array, "n d"]) -> Float[Array, " d"] | None:
     factor = np.divide(np.sum(here * neighbours, axis=0), size, out=np.full(P.shape[1], 2.0), where=size > 0)
     remaining = np.sum((neighbours - factor * here) ** 2, axis=0)
     bends = np.sum((neighbours - 2 * here) ** 2, axis=0)
-    with np.errstate(over="ignore", under="ignore"):  # what 16 bits can't hold differs after the conversion
+    with np.errstate(over="ignore", under="ignore"):  # numbers beyond 16 bits differ after the conversion
         in_half = np.array_equal(P, P.astype(np.float16))
     rounding = ROUNDING_OF_HALF if in_half else ROUNDING
     if np.any(remaining > EXACT**2 * bends + rounding**2 * size):

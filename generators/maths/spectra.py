@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-GRAM_BLOCK = 4096  # rows
-EQUAL = 1e-9  # of the largest eigenvalue: how near two of them count as one
+GRAM_BLOCK = 4096  # rows per block
+EQUAL = 1e-9  # relative to the largest eigenvalue: closer eigenvalues count as equal
 
 
 @dataclass(frozen=True)

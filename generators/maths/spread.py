@@ -1,5 +1,3 @@
-"""How far few draws lie apart, and how often one more lies farther than that from the first of them."""
-
 import numpy as np
 
 DRAWS = 100_000

@@ -16,15 +16,15 @@ from generators.maths.curve import leading_axes, principal_scores
 from generators.maths.turning import COMPONENTS
 
 CHANNELS = 64
-LARGEST_RANK = 128  # of smoothed noise, up to which it is made in more channels than that
-WIDEST = 0.5  # of the number of rows; from there on every smooth curve is the same arc
-NARROWEST = 0.25  # rows: neighbours correlate by less than 2 %
+LARGEST_RANK = 128  # rank of smoothed noise up to which it is made in more channels than that
+WIDEST = 0.5  # share of the number of rows; beyond it every smooth curve is the same arc
+NARROWEST = 0.25  # rows: neighbors correlate by less than 2 %
 WIDTHS_TRIED = 16
-CURVES_TRIED = 4  # for each width
+CURVES_TRIED = 4  # curves per width
 MEMORY = 8.0  # widths beyond which smoothed noise has forgotten where it was
-SMALLEST_AMPLITUDE = 1e-6  # of a Fourier coefficient, against the largest; rounding alone makes 1e-8
-USED = 0.99  # share of variance in the channels that a curve is said to use
-LEFT_OUT = 1e-3  # share of variance in channels that vary so little that they count as constant
+SMALLEST_AMPLITUDE = 1e-6  # smallest Fourier coefficient relative to the largest; rounding alone gives 1e-8
+USED = 0.99  # share of variance in the channels counted as used
+LEFT_OUT = 1e-3  # share of variance in channels that count as constant
 ROUNDING = 1e-15
 EQUAL_SPREADS = np.ones(CHANNELS)
 
@@ -112,7 +112,7 @@ def _strong(variances: Float[Array, " d"]) -> int:
     return int(np.searchsorted(upto, (1 - LEFT_OUT) * upto[-1])) + 1
 
 
-# Curves of a kind
+# Random curves
 
 
 def smooth_curve(
@@ -196,7 +196,7 @@ def gaussian_energy_shares(
     return shares
 
 
-# Curves with something of a given one
+# Curves that share properties with a given one
 
 
 def with_channels_of(

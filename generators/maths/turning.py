@@ -19,18 +19,16 @@ ALL_MAPS: tuple[Map, ...] = ("rotation", "affine", "identity", "translation")
 
 COMPONENTS = 8  # principal scores in which turning is sought
 LOOK_BACK_OFFSETS = (1, 5, 10, 50)
-JUDGED_OFFSETS = (1, 5, 10)  # their median gain is one number for a curve
+JUDGED_OFFSETS = (1, 5, 10)  # the claim uses the median gain over these
 FULL_TURN = 2 * np.pi
 NO_ANGLE = 1e-6  # radians per step, below which a plane of a rotation does not turn
-NO_RESIDUAL = 1e-12  # of a curve's spread, below which a curve counts as not moving
+NO_RESIDUAL = 1e-12  # share of a curve's spread below which it counts as not moving
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane in which the curve turns."""
-
-    share: float  # of the variance of the curve
-    share_of_scores: float  # of the variance of the scores alone
+    share: float  # share of the curve's variance
+    share_of_scores: float  # share of the scores' variance
     turns: float  # net; a plane in space has no sense of turning, so never negative
     steadiness: float  # net angle / summed |angle steps|: 1 where it never turns back
     radius_cv: float
@@ -52,8 +50,8 @@ class LookBack:
     r2_affine: float
     r2_identity: float
     r2_translation: float
-    gain: float  # of the rotation over predicting no movement: 1 if exact, negative if it does not generalize
-    tokens_per_turn: tuple[float, ...]  # of the planes of the rotation that fits the whole curve, fastest first
+    gain: float  # gain of the rotation over predicting no movement: 1 if exact, negative if it does not generalize
+    tokens_per_turn: tuple[float, ...]  # per plane of the rotation fitted to the whole curve, fastest first
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ def _shifted(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array
     return source + (y - x).mean(axis=0)
 
 
-# What a map fitted on rows x and y makes of other rows.
+# Maps fitted on rows x and y, applied to other rows.
 MAPS: Mapping[Map, Callable[[Array, Array, Array], Array]] = {
     "rotation": _rotated,
     "affine": _mapped,

@@ -6,29 +6,25 @@ By constants and not by a clock, so that the same settings choose the same windo
 from generators.runner.errors import CannotRunError
 
 MINUTE = 60.0
-DEFAULT_BUDGET_S = 10 * MINUTE  # for all that is run of one model
-FEWEST_WINDOWS = 8  # an interval over fewer says nothing, so this many are run however long it takes
-# Floating point operations a second that are counted on: of one thread of an ordinary processor, of an ordinary GPU.
+DEFAULT_BUDGET_S = 10 * MINUTE  # for all runs of one model
+FEWEST_WINDOWS = 8  # always run: an interval over fewer windows says nothing
+# Assumed floating point operations per second: one thread of an ordinary processor; an ordinary GPU.
 ASSUMED_SPEED = {"cpu": 2.5e10, "cuda": 2e12}
 
 
 def assumed_speed(device: str, threads: int) -> float:
-    """Return the floating point operations a second that are counted on."""
+    """Return the assumed floating point operations per second."""
     kind = device.partition(":")[0]
     return ASSUMED_SPEED[kind] * (threads if kind == "cpu" else 1)
 
 
 def affordable(count: int, operations: float, budget_s: float, speed: float) -> int:
-    """Return how many of `count` windows fit into the budget where each takes so many operations."""
+    """Return how many of `count` windows of `operations` each fit into the budget."""
     return min(count, max(FEWEST_WINDOWS, int(budget_s * speed / operations)))
 
 
 def chosen_device(wanted: str) -> str:
-    """Return the device that is meant by "cpu", "cuda" or "auto", which is a GPU where there is one.
-
-    Raises:
-        CannotRunError: it isn't here.
-    """
+    """Resolve "cpu", "cuda" or "auto" (a GPU if there is one) to a device."""
     if wanted == "cpu":
         return "cpu"
     try:

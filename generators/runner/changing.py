@@ -1,5 +1,3 @@
-"""A model that runs changed within a context: its stream held or shifted, heads that write nothing."""
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
-"""Why a model can't be run."""
-
 from generators.base.errors import AtlasError
 
 
 class CannotRunError(AtlasError):
-    """This model can't be run here, or not so; why, in a sentence."""
+    """This model can't be run here, or not in this way; the message says why."""

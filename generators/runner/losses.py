@@ -28,7 +28,6 @@ class NextToken:
         self._run_logits, self._ids = run_logits, windows.ids
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure."""
         import torch
 
         ids = torch.from_numpy(self._ids.astype(np.int64))
@@ -57,7 +56,6 @@ class MaskedTokens:
         self._given = np.where(self._masked, windows.mask_id, windows.ids)
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure."""
         import torch
 
         ids, masked = torch.from_numpy(self._ids.astype(np.int64)), torch.from_numpy(self._masked)
@@ -88,7 +86,7 @@ class Drift:
         run_states(self._ids, lambda begin, states: self._before.update({begin: _unit(states).cpu()}))
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure; nothing is predicted, so `see` is shown nothing."""
+        """Measure; `see` is never called, since nothing is predicted."""
         losses = np.empty(len(self._ids))
 
         def measure(begin: int, states: Any) -> None:
@@ -113,7 +111,7 @@ class StoredLoss:
         self._count = 0
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure, or read what was measured before an interruption; with `see`, always measure."""
+        """Return the value stored before an interruption, or measure; always measure if `see` is given."""
         self._count += 1
         if see is not None:
             return self._loss.per_window(see)
@@ -130,7 +128,6 @@ class StoredLoss:
 
 
 def _read(file: Path) -> Float[Array, " windows"] | None:
-    """Return what a file holds, None where there is none or none that can be read."""
     try:
         found: Array = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError):

@@ -1,5 +1,3 @@
-"""Where the parts of a model that transformers built are: its blocks, what they are given, what they return."""
-
 import inspect
 from typing import Any
 
@@ -37,7 +35,6 @@ def find_array(model: Any, name: str) -> Any:
 
 
 def find_rotations(model: Any) -> list[Any]:
-    """Return the modules that turn position ids into rotations."""
     return [
         module
         for module in model.modules()
@@ -47,20 +44,16 @@ def find_rotations(model: Any) -> list[Any]:
 
 
 def given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the hidden states that a block is called with."""
     return args[0] if args else kwargs["hidden_states"]
 
 
 def with_given(args: tuple[Any, ...], kwargs: dict[str, Any], states: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return a block's arguments with other hidden states."""
     return ((states, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": states})
 
 
 def returned(output: Any) -> Any:
-    """Return the hidden states among what a block returns."""
     return output[0] if isinstance(output, tuple) else output
 
 
 def with_returned(output: Any, states: Any) -> Any:
-    """Return a block's output with other hidden states."""
     return (states, *output[1:]) if isinstance(output, tuple) else states

@@ -20,7 +20,7 @@ CONFIG = "config.json"
 FLOAT_BYTES = 4  # everything is run in float32
 # Memory relative to the parameters: while a model is made, they are also read from the file.
 MEMORY_FACTOR = 1.5
-NAMED = 3  # absent tensors that a sentence names
+NAMED = 3  # absent tensors named in a sentence
 # Parts that no hidden state depends on; files of language models lack them.
 UNREAD = ("pooler.",)
 
@@ -154,7 +154,7 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, d
             model, absent = _from_pretrained(transformers.AutoModelForMaskedLM, folder, config)
         except CannotRunError:
             model, absent = None, {""}
-        if absent:  # from the head or from the model itself; opening it without a head shows which
+        if absent:  # missing from the head or the model: opening it without a head shows which
             model, absent = _from_pretrained(transformers.AutoModel, folder, config)
     if absent:
         raise CannotRunError(f"The model can't be run: the checkpoint lacks {_some(absent)}.")
@@ -183,14 +183,14 @@ def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tupl
         model, info = kind.from_pretrained(
             str(folder),
             dtype=torch.float32,
-            attn_implementation="eager",  # the only one that says where a head looks
+            attn_implementation="eager",  # the only implementation that returns attention weights
             trust_remote_code=False,
             use_safetensors=True,
             local_files_only=True,
-            ignore_mismatched_sizes=True,  # they are named below
+            ignore_mismatched_sizes=True,  # named below
             output_loading_info=True,
         )
-    except Exception as error:  # transformers raises whatever it meets
+    except Exception as error:  # transformers raises all kinds of errors
         raise CannotRunError(
             f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
             f"{str(config.get('model_type'))!r} ({_line(error)})."

@@ -21,9 +21,9 @@ from generators.runner.texts import TokenizedText, digest_of_ids, window_length
 NAME = "the model's own samples"
 SEED = 20240229
 MOST_SAMPLES = 128  # twice as many as any finding reads
-MOST_WINDOWS = 64  # of the shipped text, by which is decided whether the model can read it
-OPERATIONS = 30 * budget.ASSUMED_SPEED["cpu"]  # for either; no user's budget changes the text
-LARGEST_BATCH, CACHE_BYTES = 64, 256 * 2**20  # of samples that are written at once, and of their keys and values
+MOST_WINDOWS = 64  # windows of shipped text used to decide whether the model can read it
+OPERATIONS = 30 * budget.ASSUMED_SPEED["cpu"]  # for either text; independent of the user's budget
+LARGEST_BATCH, CACHE_BYTES = 64, 256 * 2**20  # samples written at once; bytes of their keys and values
 
 
 class TextChoice(TypedDict):
@@ -36,14 +36,14 @@ class TextChoice(TypedDict):
 
 
 class SampleWriter(Protocol):
-    """What is asked of an open model, which is `run.OpenedModel`."""
+    """The part of `run.OpenedModel` needed to write samples."""
 
     architecture: Architecture
     remember: Callable[[Callable[[], TextChoice]], TextChoice]
 
     @property
     def config(self) -> Any:
-        """Return what transformers knows of the model."""
+        """Return the transformers config of the model."""
 
     def operations(self, length: int) -> float:
         """Return the operations that one window takes."""
@@ -52,16 +52,13 @@ class SampleWriter(Protocol):
         """Return the loss on windows."""
 
     def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]:
-        """Return what the model writes after `start`."""
+        """Return samples written after `start`."""
 
 
 def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
     """Return the shipped text if the model predicts it better than token frequencies do, else its own samples.
 
     Both are decided and made once for the same weights, code and libraries.
-
-    Raises:
-        CannotRunError: an encoder can't read the text, or the model can't write.
     """
     found = run.remember(lambda: _known(run, shipped))
     if found["loss"] < found["entropy"]:
@@ -75,11 +72,7 @@ def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
 
 
 def written_by(run: SampleWriter) -> TokenizedText:
-    """Return a model's own samples: at temperature 1, nothing cut off, from its start token, from a fixed seed.
-
-    Raises:
-        CannotRunError: the model has no start token, or can't write.
-    """
+    """Return a model's own samples: at temperature 1, nothing cut off, from its start token, from a fixed seed."""
     start = start_token(run.config, run.architecture.vocab_size or 0)
     length = window_length(run.architecture.n_ctx) - 1
     count = _affordable(run, MOST_SAMPLES)

@@ -1,5 +1,3 @@
-"""Positions of our making: rows of a table, ids that rotations are made from, distances of ALiBi."""
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,7 +12,7 @@ from generators.base.runs import PositionKind
 from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
-# How the blocks of an ALiBi model are given their bias; Falcon's rotate if they are given none.
+# Argument that gives blocks of an ALiBi model their bias; Falcon's rotate without it.
 ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias", "falcon": "alibi"}
 MASK = "attention_mask"
 
@@ -34,11 +32,7 @@ class Positions:
 
     @contextmanager
     def rows(self, rows: Float[Array, "m d"]) -> Iterator[None]:
-        """Run with these rows as the embeddings of positions 0 to m - 1; afterwards the table is what it was.
-
-        Raises:
-            CannotRunError: the model has no such table, or one of another shape.
-        """
+        """Run with these rows as the embeddings of positions 0 to m - 1; afterwards the table is what it was."""
         import torch
 
         if self.kind != "table":
@@ -78,7 +72,7 @@ class Positions:
                 in_mask = _in_masks(config)
                 argument = ALIBI_ARGUMENTS[config.model_type]
                 replace = _in_mask(config, places) if in_mask else _with_distances(argument, places)
-                for block in self.blocks:  # before `add_slopes_once`, which takes away what slopes are read from
+                for block in self.blocks:  # before `add_slopes_once`, which removes the source of the slopes
                     hook = block.register_forward_pre_hook(replace, with_kwargs=True, prepend=True)
                     hooks.callback(hook.remove)
             yield
@@ -88,9 +82,6 @@ class Positions:
         """Run with only these pairs of channels turning; the others are rotated by an angle of 0 everywhere.
 
         Pairs count as the model's frequencies do, so it makes no difference which channels it pairs.
-
-        Raises:
-            CannotRunError: the model doesn't rotate, or its frequencies can't be found.
         """
         import torch
 
@@ -124,7 +115,6 @@ def _frequencies(module: Any) -> Iterator[Any]:
 
 
 def find_positions(model: Any, blocks: list[Any], tensor: str | None, first_row: int) -> Positions | None:
-    """Return how a model knows positions, None where that is by nothing that can be replaced."""
     if tensor is not None:
         return Positions("table", model, table=modules.find_array(model, tensor), first_row=first_row)
     if model.config.model_type in ALIBI_ARGUMENTS and getattr(model.config, "alibi", True):
@@ -178,7 +168,6 @@ def _with_ids(places: Any) -> Any:
 
 
 def _like(places: Any, before: Any) -> Any:
-    """Return ids in the shape (windows, n) of those that the model made."""
     return places[: before.shape[-1]].to(before.device).expand(before.shape)
 
 

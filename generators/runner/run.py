@@ -27,14 +27,12 @@ from generators.runner.texts import TextWindows, TokenizedText, encode, text_for
 
 # Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
 BATCH_BYTES = 128 * 2**20
-LARGEST_BATCH = 4  # more windows at once are slower: their logits leave the processor's cache
+LARGEST_BATCH = 4  # larger batches are slower: their logits don't fit the processor's cache
 FLOAT_BYTES = 4
-DIGITS = 16  # of a digest, in the name of a folder
+DIGITS = 16  # digest digits in a folder name
 
-Watch = Callable[[float], None]  # called with the share of a finding's runs that is done
-Remember = Callable[
-    [Callable[[], TextChoice]], TextChoice
-]  # returns what was made before for this model, or makes it
+Watch = Callable[[float], None]  # called with the share done of a finding's runs
+Remember = Callable[[Callable[[], TextChoice]], TextChoice]  # returns the stored value for this model, or makes it
 
 
 class OpenedModel:
@@ -78,19 +76,17 @@ class OpenedModel:
         """
         self.budget_s, self._watch, self._unfinished = budget_s, watch, unfinished
         self._losses = 0
-        self.was_cut = False  # whether fewer windows were read than were asked for, for want of time
-        self._due, self._done = 0.0, 0  # windows, each as often as it is run
+        self.was_cut = False  # whether fewer windows were read than asked for, for lack of time
+        self._due, self._done = 0.0, 0  # windows, counted once per run
 
-    # What it is
+    # Properties
 
     @property
     def predicts(self) -> bool:
-        """Whether the model has a head that predicts tokens: the next one, or in encoders those that are masked."""
         return bool(self._head)
 
     @property
     def record(self) -> dict[str, str]:
-        """What a result depends on in addition to the weights and the text: versions, dtype, device, threads."""
         return {
             "torch": torch.__version__,
             "transformers": metadata.version("transformers"),
@@ -101,17 +97,11 @@ class OpenedModel:
 
     @property
     def position_kind(self) -> PositionKind | None:
-        """How the model knows positions: by a table, rotations or ALiBi; None if by nothing that can be replaced."""
         found = self._positions
         return None if found is None else found.kind
 
     @cached_property
     def text(self) -> TokenizedText:
-        """The text that this model is run on: its own held-out tokens, the shipped text, or its own samples.
-
-        Raises:
-            CannotRunError: there is none in its tokens that it knows.
-        """
         if self.architecture.vocab_size is None:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
         text = text_for(self._folder, self.architecture.vocab_size, self._text)
@@ -120,21 +110,15 @@ class OpenedModel:
             return text
         done = self._done
         found = known_text(self, text)
-        self._done = done  # what it took to choose a text is no part of a finding
+        self._done = done  # choosing a text is not part of a finding's progress
         return found
 
     @cached_property
     def own_samples(self) -> TokenizedText:
-        """What the model writes itself.
-
-        Raises:
-            CannotRunError: it has no start token, or can't write.
-        """
         return written_by(self)
 
     @property
     def config(self) -> Any:
-        """What transformers knows of the model."""
         return self._model.config
 
     def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
@@ -142,9 +126,6 @@ class OpenedModel:
 
         The first windows of a larger draw with the same seed are those of a smaller one. `fixed` of the runs that
         `passes` over all windows are do not shrink with the draw: progress counts them whole.
-
-        Raises:
-            CannotRunError: there is no text in this model's tokens, or less than one window of it.
         """
         length = window_length(self.architecture.n_ctx)
         found = self.text.windows(self.affordable(count, length, passes), length, seed)
@@ -152,27 +133,20 @@ class OpenedModel:
         return found
 
     def affordable(self, count: int, length: int, passes: float) -> int:
-        """Return how many of `count` windows of `length` tokens `passes` runs have time for within the budget."""
         speed = budget.assumed_speed(self.device, self.threads)
         found = budget.affordable(count, self.operations(length) * passes, self.budget_s, speed)
         self.was_cut |= found < count
         return found
 
     def operations(self, length: int) -> float:
-        """Return about how many floating point operations it takes to run one window of `length` tokens."""
         parameters = sum(array.numel() for name, array in self._model.named_parameters() if "embed" not in name)
         scores = 2 * self.architecture.n_layer * self.architecture.d_model * length
         return 2.0 * length * (parameters + scores)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Return a piece of text as token ids, nothing put around it.
-
-        Raises:
-            CannotRunError: the checkpoint has no tokenizer.
-        """
         return self._encoded(text)
 
-    # What it gives
+    # Outputs
 
     def loss(self, windows: Windows) -> WindowLoss:
         """Return what is measured on these windows, under whatever is replaced while it is measured.
@@ -188,11 +162,7 @@ class OpenedModel:
         return StoredLoss(loss, self._unfinished / f"{self._losses}-{text}", self._pass)
 
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
-        """Call `see` with the first window of every batch and its logits, (windows, n, V).
-
-        Raises:
-            CannotRunError: the model has no head that predicts tokens.
-        """
+        """Call `see` with the first window of every batch and its logits, (windows, n, V)."""
         self.logits_on_device(ids, lambda begin, logits: see(begin, logits.cpu().numpy()))
 
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
@@ -201,7 +171,6 @@ class OpenedModel:
             see(begin, self._base_states(batch))
 
     def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
-        """Do as `logits`, with tensors."""
         if not self.predicts:
             raise CannotRunError("This checkpoint has no head that predicts tokens.")
         wide = self._base_bytes(ids) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
@@ -237,7 +206,7 @@ class OpenedModel:
 
         Stage i is what block i is given; stage n_layer is the model's last hidden state (after its final norm).
         """
-        first = 0  # of the batch; what sees it is called from within a run
+        first = 0  # first window of the batch, set while running
         with watching.stream_before(
             self._blocks, lambda stage, given: see(stage, first, given.detach().cpu().numpy())
         ):
@@ -275,9 +244,6 @@ class OpenedModel:
             see: is called.
             scores: give what the softmax is taken of, up to a constant of each query; where that can't be seen, the
                 logarithm of attention.
-
-        Raises:
-            CannotRunError: the attention of this architecture can't be seen.
         """
         first = 0
         with watching.attention(
@@ -290,7 +256,7 @@ class OpenedModel:
                 self._base_states(batch)
                 end()
 
-    # What is changed
+    # Changes
 
     @contextmanager
     def replaced(
@@ -303,9 +269,6 @@ class OpenedModel:
         """Run with other position rows (models with a table), or position ids (rotations, ALiBi).
 
         With `pairs`, only these rotary pairs turn, in all layers; the others stand still.
-
-        Raises:
-            CannotRunError: the model's positions can't be replaced, or not so.
         """
         found = self._positions
         if found is None:
@@ -337,20 +300,14 @@ class OpenedModel:
         return changing.held(self._blocks, places, self._on_device(values), last=last)
 
     def shifted(self, by: Float[Array, " d"]) -> AbstractContextManager[None]:
-        """Run with a vector added to what the first block is given, at every position."""
         return changing.shifted(self._blocks[0], self._on_device(by))
 
     def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
-        """Run with what these heads of a layer write set to 0, before their layer's output matrix.
-
-        Raises:
-            CannotRunError: where heads are joined can't be found in this architecture.
-        """
+        """Run with what these heads of a layer write set to 0, before their layer's output matrix."""
         width = self.architecture.d_head
         return changing.silenced(self._outputs[layer], [h * width + i for h in heads for i in range(width)])
 
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
-        """Return the mean of every channel over windows, at each position, before each block and after the last."""
         sums = np.zeros((len(self._blocks) + 1, ids.shape[1], self.architecture.d_model))
 
         def add(stage: int, states: Any) -> None:
@@ -362,17 +319,16 @@ class OpenedModel:
                 self._base_states(batch)
         return sums / len(ids)
 
-    # How it is run
+    # Running
 
     def unstored_loss(self, windows: Windows) -> WindowLoss:
-        """Return what `loss` does, but store nothing of it for an interrupted run."""
+        """Return `loss` without storing it for interrupted runs."""
         if not self.predicts:
             return Drift(self.states_on_device, windows)
         kind = NextToken if self.architecture.causal else MaskedTokens
         return kind(self.logits_on_device, windows)
 
     def _pass(self, windows: int) -> None:
-        """Count windows as run, and report progress."""
         self._done += windows
         if self._watch is not None and self._due:
             self._watch(min(1.0, self._done / self._due))
@@ -423,12 +379,10 @@ class OpenedModel:
         return self._base(input_ids=batch, **self._options()).last_hidden_state
 
     def _base_bytes(self, ids: Int[Array, "windows n"]) -> int:
-        """Return the bytes that a window's scores and widest activations take in one layer."""
         n, a = ids.shape[1], self.architecture
         return FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model)
 
     def _batches(self, ids: Int[Array, "windows n"], window_bytes: int) -> Iterator[tuple[int, Any]]:
-        """Yield batches of windows as tensors on the device, each with its first window, set up to compute."""
         size = max(1, min(self.largest_batch, BATCH_BYTES // window_bytes))
         with self._computing():
             for begin in range(0, len(ids), size):

@@ -12,7 +12,6 @@ LONG = "longrope"
 
 
 def in_usual_form(model: Any) -> None:
-    """Change a model of transformers in place, where it needs that."""
     _end_in_the_stream(model)
     _return_tuples(model)
     _make_long_rotations(model)
@@ -49,7 +48,7 @@ def _make_long_rotations(model: Any) -> None:
     import torch
 
     for rotation in modules.find_rotations(model):
-        kinds = getattr(rotation, "rope_type", None)  # one, or one for each type of layer
+        kinds = getattr(rotation, "rope_type", None)  # one for all, or one per layer type
         for layer, kind in kinds.items() if isinstance(kinds, dict) else [(None, kinds)]:
             if kind == LONG:
                 first = torch.zeros((1, 1), dtype=torch.int64, device=model.device)

@@ -14,7 +14,7 @@ from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
 SOFTMAXES = (torch.softmax, torch.nn.functional.softmax, torch.Tensor.softmax)
-MLPS = ("mlp", "feedforward", "feed_forward", "ffn", "densereludense")  # in names of modules or of their classes
+MLPS = ("mlp", "feedforward", "feed_forward", "ffn", "densereludense")  # substrings of module or class names
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def mlp_of(block: Any) -> Any:
 
 
 class _LastSoftmax(TorchFunctionMode):  # type: ignore[misc]  # torch declares no types
-    """Remembers what the last softmax was given."""
+    """Remembers the input of the last softmax."""
 
     given: Any = None
 

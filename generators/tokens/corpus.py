@@ -22,15 +22,13 @@ GZIP = ".gz"
 
 
 class TextSource(Protocol):
-    """A part of a corpus."""
-
     @property
     def size(self) -> int | None:
-        """Return how many bytes of text it is, None where that isn't known."""
+        """Return the size of the text in bytes, None if unknown."""
 
     @property
     def identity(self) -> str:
-        """Return what is no longer the same when the text has changed."""
+        """Return a value that changes with the text."""
 
     def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
         """Yield the pieces from position `start` on, each with the position after it."""
@@ -45,7 +43,6 @@ class TextCorpus:
     size: int
 
     def fingerprint(self) -> str:
-        """Return a digest of all that the counts depend on."""
         parts = [
             LONGEST_PIECE,
             self.size,
@@ -55,7 +52,6 @@ class TextCorpus:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def n_bytes(self) -> int | None:
-        """Return how long the text is, None where that isn't known."""
         sizes = [source.size for source in self.sources]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
@@ -76,17 +72,14 @@ class TextFile:
 
     @property
     def size(self) -> int | None:
-        """Return how long the text is; not known of a compressed file."""
         return None if self._is_compressed() else self.path.stat().st_size
 
     @property
     def identity(self) -> str:
-        """Return where the file is, how large, and when it was changed last."""
         stat = self.path.stat()
         return f"{self.path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
 
     def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
-        """Yield the lines from byte `start` on."""
         with self._opened() as file:
             file.seek(start)
             for piece in _lines(file):
@@ -116,7 +109,6 @@ class HubDataset:
     size: int | None = None
 
     def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
-        """Yield the texts of the rows from row `start` on."""
         for number, row in enumerate(self.rows.skip(start), start=start + 1):
             yield str(row[self.column]).encode("utf-8", "replace"), number
 
@@ -153,7 +145,7 @@ def _open_dataset(name: str) -> HubDataset:
         revision = HfApi().dataset_info(dataset).sha
         rows = load_dataset(dataset, config or None, split=split or "train", streaming=True, revision=revision)
         first = next(iter(rows))
-    except Exception as error:  # whatever the hub, the network or the data raise
+    except Exception as error:  # the hub, the network and the data raise all kinds of errors
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"There is no file {name}, and no dataset of that name can be read: {why}") from error
     return HubDataset(name, _text_column(name, first), f"{name} {revision}", rows)

@@ -30,12 +30,12 @@ from generators.tokens.corpus import TextCorpus, TextSource
 from generators.tokens.tokenizer_files import TOKENIZER, check_ids
 
 CHUNK_BYTES = 1 << 20
-CHUNKS_AHEAD = 2  # waiting per thread, so that none is idle
+CHUNKS_AHEAD = 2  # chunks queued per thread, so that none is idle
 
 
 @dataclass(frozen=True)
 class Position:
-    """How far a corpus is counted: all sources before `source`, and that one up to `offset`."""
+    """Progress in a corpus: all sources before `source`, and that one up to `offset`."""
 
     source: int = 0
     offset: int = 0
@@ -110,25 +110,25 @@ def vocabulary_size(files: Files, family: str | None) -> int:
 
 
 def tokenizer_of(files: Files, size: int) -> Path:
-    """Return the tokenizer.json of a model that embeds `size` tokens. Raises InputError: it has none, or damage."""
+    """Return the tokenizer.json of a model that embeds `size` tokens. Raises InputError if missing or damaged."""
     path = files.fetch(TOKENIZER)
     if path is None:
         raise InputError(f"The checkpoint {files.origin.place} has no {TOKENIZER}, which turns text into tokens.")
     check_ids(path, size)
     try:
         _tokenizer(str(path))
-    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+    except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
         raise_unless_panic(error)
         raise InputError(f"The {TOKENIZER} of {files.origin.place} can't be read: {error}.") from error
     return path
 
 
 def count_pieces(tokenizer: str, size: int, pieces: Sequence[bytes]) -> Int[Array, " V"]:
-    """Return how often each of `size` tokens occurs in pieces of UTF-8 text; bytes that aren't are replaced."""
+    """Count each of `size` tokens in pieces of UTF-8 text; invalid bytes are replaced."""
     texts = [piece.decode("utf-8", "replace") for piece in pieces]
     try:
         encodings = _tokenizer(tokenizer).encode_batch_fast(texts, add_special_tokens=False)
-    except BaseException as error:  # such as a WordLevel tokenizer that lacks its token for unknown words
+    except BaseException as error:  # for example, a WordLevel tokenizer without its unknown-word token
         raise_unless_panic(error)
         raise InputError(f"The tokenizer {tokenizer} can't turn the text into tokens: {error}.") from error
     ids = np.fromiter((i for encoding in encodings for i in encoding.ids), np.int64)
@@ -158,7 +158,7 @@ def _counted(
 
     Threads are enough: the tokenizer, where nearly all of the time goes, runs outside of Python's lock.
     """
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core for each job, no more
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core per job
     waiting: deque[tuple[Chunk, Future[Array]]] = deque()
     chunks = _chunks(corpus.sources, start, chunk_bytes)
     pool = ThreadPoolExecutor(jobs)
@@ -186,7 +186,6 @@ def _tokenizer(path: str) -> Any:
 
 
 def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:
-    """Return how far an earlier run came."""
     if not partial.exists():
         return CountsSoFar(np.zeros(size, np.int64), Position(), 0)
     try:
@@ -194,7 +193,7 @@ def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:
             fits = str(stored["fingerprint"]) == fingerprint and stored["counts"].shape == (size,)
             source, offset, n_bytes = stored["progress"].tolist()
             so_far = CountsSoFar(stored["counts"], Position(source, offset), n_bytes)
-    except Exception as error:  # a zip, an array or a member that isn't as it was written
+    except Exception as error:  # a damaged zip file, array or member
         raise InputError(f"{partial} can't be read ({error}); delete it to begin anew.") from error
     if not fits:
         raise InputError(
@@ -226,8 +225,7 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 @contextmanager
 def progress(corpus: TextCorpus) -> Iterator[Report]:
-    """Yield what shows how far counting is: a bar on a terminal, a line now and then elsewhere."""
-    shown: int | None = None  # until the first call, which reports what an earlier run counted
+    shown: int | None = None  # None until the first call, which reports an earlier run's counts
     with (
         reporting.progress() as report,
         reporting.transfer(report, "counting", corpus.n_bytes(), time.monotonic) as count,

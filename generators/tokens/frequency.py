@@ -1,5 +1,3 @@
-"""Token log-frequencies and where they come from, best source first."""
-
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +33,6 @@ class TokenFrequency:
 
     @property
     def training_counts(self) -> Int[Array, " V"] | None:
-        """Return how often each token occurs in the model's own training text; None where that isn't known."""
         return np.rint(np.expm1(self.log_frequency)).astype(np.int64) if self.source == "counts" else None
 
 
@@ -57,10 +54,6 @@ def token_frequencies(
         vocabulary: without one, no word can be looked up.
         size: the number of tokens V.
         extra_counts: a file as `atlas count-tokens` writes it.
-
-    Raises:
-        InputError: a file of counts can't be used; says which and why.
-        WeightsUnavailableError: counts exist beside the weights, but can't be downloaded.
     """
     found = []
     shipped = files.fetch(COUNTS)
@@ -82,8 +75,8 @@ def read_counts(path: Path, size: int) -> Int[Array, " V"]:
         InputError: it isn't an int64 array of `size` counts, or nothing was counted.
     """
     try:
-        counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickle, and no more than is there
-    except Exception as error:  # NumPy raises whatever it meets in a damaged header
+        counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickles and no more than the file has
+    except Exception as error:  # NumPy raises all kinds of errors for damaged headers
         raise InputError(f"The counts {path} can't be read: {' '.join(str(error).split())}.") from error
     if counts.dtype != np.int64 or counts.shape != (size,):
         shape = " x ".join(map(str, counts.shape)) or "a single number"
@@ -123,7 +116,6 @@ def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
 
 
 def _word(text: bytes, begins_word: bool) -> str:
-    """Return the word that a token is, as wordfreq writes it; empty if it is none."""
     word = text.removeprefix(b" ").decode("utf-8", "replace") if begins_word else ""
     return word.casefold() if word.isalpha() else ""
 

@@ -1,5 +1,3 @@
-"""Bytes of a token as text in which every character can be seen."""
-
 import unicodedata
 
 
@@ -37,7 +35,6 @@ def _shown(code: int) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    """Return whether a character can't be seen alone, or might be taken for another."""
     code = ord(character)
     return (
         unicodedata.category(character)[0] in "MCZ"

@@ -24,8 +24,8 @@ USUAL_SPECIAL = frozenset(
 )
 WORD_END = "</w>"
 SPACE_MARKER = "▁"
-MOST_GROWTH = 256  # times, of a text by its tokenizer's normalizers
-FAR_BEYOND = 1_000_000  # ids: no tokenizer that we know has as many more than its model embeds
+MOST_GROWTH = 256  # factor by which normalizers may lengthen a text
+FAR_BEYOND = 1_000_000  # ids: no known tokenizer exceeds its model's embeddings by as many
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
 
@@ -45,7 +45,6 @@ class Spelling:
     byte_tokens: bool = False
 
     def read(self, string: str) -> Token:
-        """Return what a token string means."""
         byte = BYTE_TOKEN.fullmatch(string) if self.byte_tokens else None
         if byte:
             return Token(bytes.fromhex(byte[1]), f"\\x{byte[1]}", marks_space=False, is_byte=True)
@@ -79,15 +78,7 @@ class Spelling:
 
 
 def check_ids(path: Path, size: int) -> None:
-    """Refuse a tokenizer.json or vocab.json with an id far beyond the embedding's rows: libraries list the gap.
-
-    Args:
-        path: the file.
-        size: how many rows the embedding has.
-
-    Raises:
-        InputError: an id is far beyond them, or the file can't be read.
-    """
+    """Refuse a tokenizer.json or vocab.json with an id far beyond the embedding's rows: libraries list the gap."""
     check_size(path)
     try:
         content = json.loads(path.read_bytes())
@@ -110,7 +101,7 @@ def _check_merges(path: Path, model: object) -> None:
     for merge in model["merges"]:
         pair = merge.split(" ") if isinstance(merge, str) else merge
         if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
-            continue  # the library says that it is none
+            continue  # the library reports the error
         left, right = pair
         rest = right.encode("utf-8", "surrogatepass")[cut:].decode("utf-8", "replace")
         if not {left, right, left + rest} <= known.keys():
@@ -132,7 +123,6 @@ def _check_growth(path: Path, normalizer: object) -> None:
 
 
 def _ids_in(content: object) -> Iterator[int]:
-    """Yield the ids that a tokenizer's file gives tokens."""
     if not isinstance(content, dict):
         return
     model, added = content.get("model"), content.get("added_tokens")
@@ -151,10 +141,6 @@ def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
         files: `tokenizer.json` is read, or else `vocab.json` with `merges.txt`, or else `vocab.txt`.
         size: the number of rows of E; ids for which the tokenizer has no token get a placeholder, tokens beyond are
             left out.
-
-    Raises:
-        InputError: a tokenizer file is damaged.
-        WeightsUnavailableError: a file that exists can't be downloaded.
     """
     for names, read in READERS:
         paths = [path for path in map(files.fetch, names) if path is not None]
@@ -217,7 +203,6 @@ def _spelling_of(content: Mapping[str, Any], ids: Mapping[str, int]) -> Spelling
 
 
 def _types(node: object) -> Iterator[str]:
-    """Yield the types of all parts of a tokenizer's component."""
     if isinstance(node, dict):
         if isinstance(node.get("type"), str):
             yield node["type"]
@@ -229,7 +214,6 @@ def _types(node: object) -> Iterator[str]:
 
 
 def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
-    """Return the spelling that a byte-pair or SentencePiece vocabulary shows by the strings in it."""
     byte_level = all(c in ids for c in _byte_of_character())
     return Spelling(
         byte_level=byte_level,
@@ -240,7 +224,6 @@ def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
 
 
 def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
-    """Read vocab.json and merges.txt, with the special tokens that the files beside them name."""
     from tokenizers.models import BPE
 
     ids, merges = _read(lambda: BPE.read_file(*map(str, paths)), paths, files)
@@ -250,7 +233,6 @@ def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> ModelVoc
 
 
 def _read_word_pieces(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
-    """Read vocab.txt, with the special tokens that the files beside it name."""
     from tokenizers.models import WordPiece
 
     ids = _read(lambda: WordPiece.read_file(str(paths[0])), paths, files)
@@ -280,7 +262,6 @@ def _merges(
 
 
 def _named_special(files: Files) -> frozenset[str]:
-    """Return the special tokens that special_tokens_map.json names, and those that go by the usual names."""
     path = files.fetch(SPECIAL_TOKENS)
     if path is None:
         return USUAL_SPECIAL
@@ -296,7 +277,7 @@ def _named_special(files: Files) -> frozenset[str]:
 def _read(reading: Callable[[], Content], paths: Sequence[Path], files: Files) -> Content:
     try:
         return reading()
-    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+    except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
         raise_unless_panic(error)
         names = " and ".join(path.name for path in paths)
         why = " ".join(str(error).split()) or type(error).__name__

@@ -1,5 +1,3 @@
-"""The vocabulary of a model: readable, safe forms of its tokens, their groups, and which contain which."""
-
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +25,7 @@ GROUPS = (
 # How two tokens differ, tested in this order.
 PAIR_GROUPS = ("leading space", "byte or unprintable", "plural", "case", "digits", "other")
 
-LONGEST_READABLE = 512  # characters; the longest tokens of real vocabularies, runs of spaces, have 128
+LONGEST_READABLE = 512  # characters; the longest real tokens, runs of spaces, have 128
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class ModelVocabulary:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of what the tokenizer says: readable forms and names of groups are ours."""
+        """Return the SHA-256 of the tokenizer's own data, without our readable forms and group names."""
         digest = hashlib.sha256()
         for text in self.raw_bytes:
             digest.update(len(text).to_bytes(4, "little") + text)
@@ -73,7 +71,7 @@ class ModelVocabulary:
         return tuple(islice(self._spelled_with(token_id), limit))
 
     def pair_group(self, u: int, v: int) -> str:
-        """Return how token u differs from token v that it is mapped to: the first of `PAIR_GROUPS` that fits."""
+        """Return the first of `PAIR_GROUPS` that describes how token u differs from v, which it is mapped to."""
         if self.special[u] or self.special[v]:
             return "other"
         if self._differ_by_space(u, v):
@@ -113,7 +111,7 @@ class ModelVocabulary:
         at = text.find(part)
         while at >= 0:
             i = int(np.searchsorted(ends, at, side="right"))
-            is_inside = at + len(part) <= ends[i]  # else it begins in one token and ends in another
+            is_inside = at + len(part) <= ends[i]  # otherwise it spans two tokens
             if is_inside and len(self.raw_bytes[i]) > len(part) and not self.special[i]:
                 yield i
             at = text.find(part, int(ends[i]) if is_inside else at + 1)
@@ -133,7 +131,6 @@ class Token:
 def assemble(
     tokens: Mapping[int, Token], size: int, merges: Iterable[tuple[int | None, int | None, int | None]] = ()
 ) -> ModelVocabulary:
-    """Return the vocabulary of `size` ids whose tokens are `tokens`."""
     rows = [tokens.get(i) for i in range(size)]
     known = [m for m in merges if all(i is not None and i < size for i in m)]
     made = np.array(known, np.int64).reshape(-1, 3)
@@ -181,7 +178,6 @@ def _group(token: Token) -> str:
 
 @cache
 def _kind(character: str) -> str:
-    """Return the group of a single character, or that it is a mark on another one."""
     category = unicodedata.category(character)
     if category[0] == "L":
         return "letters" if "LATIN" in unicodedata.name(character, "") else "other script"

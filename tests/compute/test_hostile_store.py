@@ -84,9 +84,9 @@ def test_arrays_that_only_their_digest_vouches_for_are_a_sentence(stored, how, m
     monkeypatch.setattr(npz_files, "LARGEST_UNPACKED", 2**21)
     forged_arrays(stored, HOSTILE[how]())
     with pytest.raises(InputError, match="damaged"):
-        stored.whole("tiny", "toy")
+        stored.load("tiny", "toy")
     assert [name for name, _ in verify(stored)] == ["tiny", "tiny"]  # it says not of which model, too
-    np.testing.assert_array_equal(stored.whole("tiny", "other")[1]["a"], ARRAYS["a"])
+    np.testing.assert_array_equal(stored.load("tiny", "other")[1]["a"], ARRAYS["a"])
 
 
 @pytest.mark.parametrize("text", ['{"a": 1e400, "sha256": ""}', '{"a": NaN}', '{"a": -1e999}'])
@@ -124,7 +124,7 @@ def test_what_is_no_file_is_never_read(stored, name, make):
     assert all("other" not in sentence for sentence in said)
     assert stored.up_to_date("tiny") is None
     stored.holder("tiny")
-    stored.knows("tiny")
+    stored.has_model("tiny")
 
 
 def test_a_file_that_grows_too_large_is_not_read(tmp_path):

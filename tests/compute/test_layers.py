@@ -42,7 +42,7 @@ def test_what_nobody_computed_here_is_read_below(local, tracked):
     assert local.names() == ["tiny"]
     assert local.model("tiny") == TINY
     assert local.finding_names("tiny") == ["other", "toy"]
-    record, arrays = local.whole("tiny", "toy")
+    record, arrays = local.load("tiny", "toy")
     assert record.key == OLD
     same_arrays(arrays, MEASURED.arrays)
     assert not local.root.exists()

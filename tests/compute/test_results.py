@@ -220,13 +220,13 @@ def test_what_is_replaced_while_it_is_read_is_read_anew(stored, monkeypatch):
         return record
 
     monkeypatch.setattr(Store, "finding", replaced_after)
-    record, arrays = stored.whole("tiny", "toy")
+    record, arrays = stored.load("tiny", "toy")
     assert record.key == NEW
     same_arrays(arrays, {"curve": np.ones(3, np.float32)})
     next((stored.root / "tiny").glob("*.npz")).unlink()
     with pytest.raises(InputError, match="can't be read"):
-        stored.whole("tiny", "toy")
-    assert stored.whole("tiny", "other") is None
+        stored.load("tiny", "toy")
+    assert stored.load("tiny", "other") is None
 
 
 def test_arrays_of_what_was_replaced_go(stored):

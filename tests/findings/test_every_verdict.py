@@ -35,7 +35,7 @@ def made_of(rule: Rule[Any], measurements: Measurements[Any]) -> Iterator[judgin
 def in_results(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
     """Yield what is stored of a finding: limits of chance that real models give."""
     for name in MODELS:
-        stored, arrays = Store(ROOT / "results").whole(name, finding.name) or (None, {})
+        stored, arrays = Store(ROOT / "results").load(name, finding.name) or (None, {})
         if stored is not None and stored.status == "computed":
             metrics, absent = read_metrics(finding.metrics, stored.metrics)
             yield StoredMeasurements(metrics, tables_of(stored), arrays, absent, "").for_rules()
@@ -75,7 +75,7 @@ def met(rule: Rule[Any], found: judging.Tested) -> set[str]:
     """Return the verdicts that a claim comes to as its value walks; they come in order, and as it is printed."""
     verdicts: set[str] = set()
     for also in (True, False):
-        claims = walked(rule, replace(found, also=also))
+        claims = walked(rule, replace(found, extra_condition_met=also))
         order = [verdict for verdict, _ in groupby(claim.verdict for claim in claims)]
         assert order == [verdict for verdict in ("fails", "partly", "holds", "untested") if verdict in order]
         assert ("partly" in order) is (claims[0].partly_threshold is not None)

@@ -34,7 +34,7 @@ from tests.conftest import ROOT, without_figures
 
 GAINS = next(finding for finding in FINDINGS if finding.name == "gains")
 STORE = Store(ROOT / "results")
-MODELS = [name for name in STORE.names() if STORE.whole(name, "gains")]
+MODELS = [name for name in STORE.names() if STORE.load(name, "gains")]
 SENTENCE = "This number was not measured when the model was computed; compute it again with: atlas compute {}."
 
 
@@ -258,7 +258,7 @@ def test_another_type_or_another_name_is_another_form(changed):
 
 
 def test_results_stored_with_the_new_numbers_are_judged_by_them(tmp_path):
-    stored, arrays = STORE.whole(MODELS[0], "gains")
+    stored, arrays = STORE.load(MODELS[0], "gains")
     metrics = with_nulls(stored.metrics, judged_finding(STORE, MODELS[0], GROWN).record.not_measured)
     store = Store(Path(tmp_path))
     store.save_model(STORE.model(MODELS[0]))

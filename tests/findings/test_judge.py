@@ -44,7 +44,9 @@ def test_a_threshold_itself_is_reached(sense, value, verdict):
     (False, True, 1.5, "partly"), (False, None, 1.5, "fails"), (True, True, 0.5, "fails"),
 ])  # fmt: skip
 def test_a_further_condition_must_be_met(also, also_partly, value, verdict):
-    assert judged(Found(value, ANSWERS, also=also, also_partly=also_partly)).verdict == verdict
+    assert (
+        judged(Found(value, ANSWERS, extra_condition_met=also, partly_condition_met=also_partly)).verdict == verdict
+    )
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(9.0, "fails"), (10.0, "partly"), (19.0, "partly"), (20.0, "holds")])
@@ -112,8 +114,8 @@ def test_without_an_interval_a_value_within_a_tenth_of_a_cutoff_is_close(value, 
 
 def test_a_cutoff_that_would_change_no_verdict_makes_nothing_close():
     near = Found(2.05, ANSWERS, interval=(1.9, 2.1))
-    assert judged(replace(near, also=False)).close is False
-    assert judged(replace(near, also=False, also_partly=True), partly=2.0).close is True
+    assert judged(replace(near, extra_condition_met=False)).close is False
+    assert judged(replace(near, extra_condition_met=False, partly_condition_met=True), partly=2.0).close is True
     beyond = Chance("shuffled", median=1.0, limit=3.0, draws=100)
     assert judged(replace(near, chance=beyond)).close is False
     assert judged(replace(near, chance=beyond, interval=(1.9, 3.1))).close is True
@@ -168,8 +170,10 @@ def test_a_cutoff_that_chance_sets_is_named_so():
 
 
 def test_what_fails_by_a_further_condition_misses_no_cutoff():
-    assert judged(Found(3.0, "So.", also=False, form="{:.1f}")).answer == "So."
-    assert judged(Found(3.0, "So.", also=False, also_partly=True, form="{:.1f}")).answer == "So."
+    assert judged(Found(3.0, "So.", extra_condition_met=False, form="{:.1f}")).answer == "So."
+    assert (
+        judged(Found(3.0, "So.", extra_condition_met=False, partly_condition_met=True, form="{:.1f}")).answer == "So."
+    )
     assert judged(Found(None, "So.", form="{:.1f}")).answer == "So."
 
 

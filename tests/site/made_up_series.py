@@ -21,7 +21,7 @@ def made_up(store: Store, name: str, changes: Mapping[str, Change]) -> None:
     assert model is not None
     store.save_model(model.model_copy(update={"name": name, "title": name}))
     for finding, change in changes.items():
-        whole = saved.whole(STORED, finding)
+        whole = saved.load(STORED, finding)
         assert whole is not None
         record, arrays = whole
         metrics = dict(record.metrics or {})

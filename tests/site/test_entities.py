@@ -269,7 +269,7 @@ def test_an_entity_with_a_role_leads_to_those_of_other_models(tmp_path):
 
 def test_what_is_written_of_gpt2_is_what_is_stored():
     metrics = json.loads((ROOT / "results/gpt2/gains.json").read_text())["metrics"]
-    stored = Store(ROOT / "results").whole("gpt2", "gains")
+    stored = Store(ROOT / "results").load("gpt2", "gains")
     assert stored is not None
     record, arrays = stored
     one = page({"gains": Measurements(record.metrics, {}, arrays)})

@@ -18,7 +18,7 @@ from generators.checkpoint.config import MOST_LAYERS, ModelConfig
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import Files
 
-FIRST_NAMED = ("gpt2", "openai-gpt", "bert", "llama")  # in sentences: those that most readers will know
+FIRST_NAMED = ("gpt2", "openai-gpt", "bert", "llama")  # named first in sentences: best known
 ADD_ONE = "`Add a model` on the site, or CONTRIBUTING.md, says how to add a table"
 
 # What the matrix that turns tokens into vectors is called, after any prefix.
@@ -28,7 +28,7 @@ TOKEN_MATRIX = re.compile(
 )
 PLAIN = re.compile(r"[\w.-]{1,60}")  # a model_type that can be shown on a page
 INSIDE = ("", "text_config")
-OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # of a pair, the encoder is meant: both read the matrix
+OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # for a pair, the encoder: both read the matrix
 OF_DECODERS = ("decoder_layers", "num_decoder_layers")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", *OF_ENCODERS, *OF_DECODERS)
 HEADS = (
@@ -57,7 +57,6 @@ class UnknownFamilyError(InputError):
 
 @cache
 def families() -> tuple[Family, ...]:
-    """Return every family that the atlas knows, by the names of their files."""
     found: list[Family] = []
     for module in pkgutil.iter_modules(__path__):
         found += getattr(import_module(f"{__name__}.{module.name}"), "FAMILIES", ())
@@ -69,9 +68,6 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
 
     Args:
         stack: which half of a pair is meant (`encoder`, `decoder`, `text`, `vision`).
-
-    Raises:
-        InputError: no such family, or a pair of which no half was named; names those there are.
     """
     wanted = family or config.get("model_type")
     named = [known for known in families() if wanted == known.name]
@@ -116,12 +112,12 @@ def _first_names() -> str:
 
 
 def has_table(family: Family) -> bool:
-    """Return whether a table describes the family, and not only where its token embedding is."""
+    """Return whether a full table describes the family, not only its token embedding."""
     return not isinstance(family.without, NoRoles)
 
 
 class NoRoles(Mapping[str, str]):
-    """Gives the same reason for whichever role is missing; iterating yields no role."""
+    """Has no roles, and gives the same reason for each."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -140,9 +136,6 @@ def without_a_table(files: Files, config: Mapping[str, Any]) -> tuple[Family, Ar
     """Return a family with nothing but a token embedding, if exactly one matrix has the name and size of one.
 
     A matrix that both halves of a model share may be stored once for each; then the shared one is read.
-
-    Raises:
-        InputError: the weights are damaged.
     """
     kind = config.get("model_type")
     settings = next((s for s in (ModelConfig(config, at) for at in INSIDE) if _whole(s.get("vocab_size"))), None)

@@ -56,7 +56,7 @@ def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("attn_config.prefix_lm", False, None)
     if settings.get("attn_config.clip_qkv"):
         unclipped(settings, "attn_config.clip_qkv")
-    settings.ignore("learned_pos_emb", "logit_scale", "attn_config")  # no table is added where slopes are used
+    settings.ignore("learned_pos_emb", "logit_scale", "attn_config")  # models with slopes add no table
     steepest = settings.get("attn_config.alibi_bias_max")
     if steepest != STEEPEST:
         raise InputError(

@@ -48,7 +48,6 @@ BERT = Family(
 
 
 def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
-    """Return the table with `rows` rows of padding before the first position."""
     table = replace(family.slots["position_embedding"], skip=rows)
     return changed(family, slots={"position_embedding": table})
 
@@ -105,7 +104,6 @@ MEGATRON = _normed_before(BERT, "megatron-bert", "ln", "ln", "ln")
 
 
 def _without_tasks(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for a model that adds no embedding of the task."""
     settings.must_be("use_task_id", False, None)
     return _as_set(family, settings)
 
@@ -137,7 +135,6 @@ SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 
 def _embedding_norm(tensor: str) -> dict[str, Slot]:
-    """Return the norm of embeddings that have a width of their own."""
     return {"embedding_norm.gain": Slot(f"{tensor}.weight", "e"), "embedding_norm.bias": Slot(f"{tensor}.bias", "e")}
 
 
@@ -201,8 +198,8 @@ ELECTRA = like(
     variant=_electra,
 )
 
-MPNET_PADDING = 2  # its software counts from 2 whatever the config says of padding
-BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever it says of buckets
+MPNET_PADDING = 2  # its software counts from 2 whatever padding the config gives
+BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever buckets the config gives
 
 
 def _mpnet(family: Family, settings: ModelConfig) -> Family:

@@ -12,7 +12,6 @@ OFFSET = 2  # rows before the first position
 
 
 def attention(layer: str) -> dict[str, Slot]:
-    """Return the four matrices of attention, each with a bias."""
     return {
         **linears(
             f"{layer}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
@@ -112,7 +111,6 @@ ENCODER, DECODER = "encoder.layers.{i}", "decoder.layers.{i}"
 
 
 def _tokens(stack: str) -> tuple[tuple[str, str], ...]:
-    """Return the names of the token embedding: of this stack, or one for both."""
     return ((f"{stack}.embed_tokens.weight", "shared.weight"),)
 
 

@@ -35,7 +35,6 @@ def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, S
 
 
 def gated(bias: bool | str = False) -> dict[str, Slot]:
-    """Return the three matrices of a gated MLP."""
     return {
         **linears(MLP, {"mlp.in": "up_proj", "mlp.gate": "gate_proj", "mlp.out": "down_proj"}, bias=bias),
     }
@@ -112,7 +111,7 @@ def _learned_activation() -> dict[str, Slot]:
 
 def _apertus(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the rotation; where config.json names no scaling, its software takes one."""
-    settings.must_be("qk_norm", True, None)  # they are there whatever it says
+    settings.must_be("qk_norm", True, None)  # present regardless of the setting
     if settings.get("rope_parameters") is None and settings.get("rope_scaling") is None:
         turns = rotary(fields["d_head"], APERTUS_BASE, fields["n_ctx"], APERTUS_SCALING)
         return {"rotary": (turns,) * fields["n_layer"]}
@@ -227,7 +226,7 @@ SMOLLM3 = like(
 
 
 def _granite(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    settings.ignore("residual_multiplier", "logits_scaling")  # what is added back, what comes out
+    settings.ignore("residual_multiplier", "logits_scaling")  # scale of the residual; scale of the output
     return {
         **same_in_all_layers(settings, fields),
         "score_scale": settings.number("attention_multiplier"),

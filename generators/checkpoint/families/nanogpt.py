@@ -3,7 +3,7 @@
 from generators.checkpoint.families.gpt2 import GPT2
 from generators.checkpoint.roles import fused, like, linear, linears, norm
 
-BIAS = "bias"  # the switch; a model without has no biases anywhere, its norms included
+BIAS = "bias"  # the switch; if off, there are no biases, not even in norms
 
 NANOGPT = like(
     GPT2,

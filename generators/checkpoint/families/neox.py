@@ -66,7 +66,7 @@ GPTJ = Family(
     },
     block_slots={
         **norm("ln1", "h.{i}.ln_1"),
-        **norm("ln2", "h.{i}.ln_1"),  # one norm for both: attention and MLP run in parallel
+        **norm("ln2", "h.{i}.ln_1"),  # shared norm: attention and MLP run in parallel
         **linears(
             "h.{i}.attn",
             {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"},
@@ -82,7 +82,7 @@ GPTJ = Family(
     extra=_first_channels,
 )
 
-MACHINES = 4  # CodeGen was trained on as many, each with its share of queries, values and keys
+MACHINES = 4  # CodeGen's training machines, each with its share of queries, values and keys
 
 CODEGEN = like(
     GPTJ, "codegen", block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, order="qvk", groups=MACHINES)

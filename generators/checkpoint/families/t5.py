@@ -16,7 +16,6 @@ BIASES = (
 
 
 def _gated(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for a gated MLP, where config.json names one."""
     mlp = "layer.2" if family.stack == "decoder" else "layer.1"
     dense = f"{family.stack}.block.{{i}}.{mlp}.DenseReluDense"
     if not str(settings.get("feed_forward_proj") or "").startswith("gated"):
@@ -113,14 +112,13 @@ MT5_DECODER = like(T5_DECODER, "mt5--decoder", model_types=("mt5",), defaults=GA
 
 
 def _own_biases(half: Family) -> Family:
-    """Return a half of UMT5, in which every layer has a table of biases for itself."""
     attention = f"{half.stack}.block.{{i}}.layer.0.SelfAttention"
     return like(
         half,
         f"umt5--{half.stack}",
         model_types=("umt5",),
         block_slots={"attn.relative_bias": Slot(f"{attention}.relative_attention_bias.weight", "r h")},
-        ignores=("scalable_attention",),  # in published files, and nowhere in their software
+        ignores=("scalable_attention",),  # appears in published files but not in their software
     )
 
 

@@ -18,7 +18,7 @@ OTHER_TOKENS = "This model's outputs are other tokens than its inputs."
 ATTN, MLP = "blocks.{i}.attn", "blocks.{i}.mlp"
 MLPS = ("mlp.in", "mlp.in.bias", "mlp.gate", "mlp.out", "mlp.out.bias", "ln2.gain", "ln2.bias")
 NORMS: Mapping[str, Norm] = {"LN": "layer", "LNPre": "layer", "RMS": "rms", "RMSPre": "rms"}
-# What its software can do, besides, that the atlas doesn't read.
+# Options of its software that the atlas doesn't read.
 OFF = (
     "use_local_attn",
     "parallel_attn_mlp",
@@ -28,7 +28,7 @@ OFF = (
     "load_in_4bit",
     "num_experts",
 )
-UNUSED = (  # without what is off, or by weights
+UNUSED = (  # unused if off, or visible in the weights
     "rotary_dim",
     "rotary_base",
     "rotary_base_local",

@@ -85,7 +85,7 @@ DINOV2_WITH_REGISTERS = like(
     "dinov2_with_registers",
     prefixes=("dinov2_with_registers.", ""),
     defaults={"patch_size": 16},
-    ignores=(*DINOV2.ignores, "num_register_tokens"),  # they come behind the class token and have no position
+    ignores=(*DINOV2.ignores, "num_register_tokens"),  # they follow the class token and have no position
 )
 
 VIT_MAE = like(VIT, "vit_mae", positions="formula")  # sines, stored in the file
@@ -132,7 +132,7 @@ CLIP_VISION = like(
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d", skip=1),
         "token_embedding": None,
-        **norm("embedding_norm", "pre_layrnorm"),  # so it is spelled
+        **norm("embedding_norm", "pre_layrnorm"),  # spelled this way in the files
         **norm("final_norm", "post_layernorm"),
     },
     at="vision_config",
@@ -182,7 +182,6 @@ SIGLIP2_VISION = like(
 
 
 def _alone(half: Family, *kinds: str) -> Family:
-    """Return the table of one half that is a model of its own."""
     return like(half, kinds[0], model_types=kinds, at="", stack="")
 
 

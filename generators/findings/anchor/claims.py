@@ -1,5 +1,3 @@
-"""What is claimed of the first token: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.text import in_units, share, two
@@ -8,10 +6,10 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
 
-RESTS = {"holds": 0.3, "partly": 0.15}  # of attention
-MASSIVE = 100.0  # times the median
-ELSEWHERE = 10.0  # times the same channel at other positions
-NEEDED = {"holds": 0.5, "partly": 0.25}  # of the cost of removing all positions
+RESTS = {"holds": 0.3, "partly": 0.15}  # share of attention
+MASSIVE = 100.0  # multiple of the median
+ELSEWHERE = 10.0  # multiple of the same channel at other positions
+NEEDED = {"holds": 0.5, "partly": 0.25}  # share of the cost of removing all positions
 FEWEST_ERRORS = 3
 
 
@@ -30,7 +28,7 @@ def _rests(measured: Measurements[AnchorMetrics]) -> Tested:
         form=share,
         baseline=metrics["uniform"],
         interval=(row["low"], row["high"]),
-        also=row["on_first"] > metrics["other_positions"],
+        extra_condition_met=row["on_first"] > metrics["other_positions"],
     )
 
 
@@ -44,12 +42,11 @@ def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
         "median.",
         form="{:.0f} times",
         chance=chance(measured.metrics["massive_by_chance"]),
-        also=row["over_elsewhere"] >= ELSEWHERE,
+        extra_condition_met=row["over_elsewhere"] >= ELSEWHERE,
     )
 
 
 def _as_elsewhere(row: AnchorStageRow) -> str:
-    """Return what a channel that is large enough misses by being nearly as large elsewhere."""
     few = row["over_median"] >= MASSIVE and row["over_elsewhere"] < ELSEWHERE
     return f", and at least {ELSEWHERE:g} times is needed" if few else ""
 
@@ -69,7 +66,7 @@ def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
         f"others {two(most, rows['few_first'])}{'' if rows['few_first'] > most else '; row 0 must cost more'}.",
         form=share,
         interval=(rows["share_low"], rows["share_high"]),
-        also=rows["few_first"] > most,
+        extra_condition_met=rows["few_first"] > most,
     )
 
 

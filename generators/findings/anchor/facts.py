@@ -1,5 +1,3 @@
-"""What other pages take from the first token: numbers of heads and channels, words for columns and the search."""
-
 from collections.abc import Iterator
 
 from generators.findings.anchor.claims import massive
@@ -9,14 +7,12 @@ from generators.findings.measured import Measurements
 
 
 def heads(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield every head's attention to the first token; heads count layer by layer."""
     on_first = [row["on_first"] for row in found.metrics["heads"]]
     if len(on_first) == count:
         yield EntityNumbers("attention to the first token, late queries", on_first, "anchor-heads", "largest")
 
 
 def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield which channel is largest at the first token."""
     row = massive(found.metrics["stages"])
     yield EntityNote(
         row["channel"],

@@ -1,5 +1,3 @@
-"""Attention to the first token by head, and how large activations are there by depth."""
-
 from functools import partial
 from typing import Any
 
@@ -19,7 +17,6 @@ COSTS = (
 
 
 def figures(measured: Measurements[AnchorMetrics]) -> list[Figure]:
-    """Return attention to the first token, activations there, and for tables what its row is worth."""
     metrics = measured.metrics
     shown = [
         Figure("anchor-heads", "Attention to the first token", partial(draw_heads, metrics["heads"])),
@@ -31,7 +28,6 @@ def figures(measured: Measurements[AnchorMetrics]) -> list[Figure]:
 
 
 def draw_heads(rows: list[AnchorHeadRow]) -> Any:
-    """Draw a cell for each head, from 0 to 1."""
     values = np.array([row["on_first"] for row in rows]).reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
     layers, heads = values.shape
     figure, ax = style.plot(width=4.6, height=0.8 + 2.4 * max(0.5, min(1.6, layers / heads)))
@@ -44,7 +40,6 @@ def draw_heads(rows: list[AnchorHeadRow]) -> Any:
 
 
 def draw_stages(rows: list[AnchorStageRow]) -> Any:
-    """Draw the largest activation over the median at position 0 and elsewhere, and the ratio of norms."""
     figure, ax = style.plot(width=6.6, height=3.4)
     layers = [row["layer"] for row in rows]
     ax.plot(layers, [row["over_median"] for row in rows], "o-", ms=4, color=style.COLOURS[0], label="first token")
@@ -63,7 +58,6 @@ def draw_stages(rows: list[AnchorStageRow]) -> Any:
 
 
 def draw_costs(rows: RowCosts) -> Any:
-    """Draw what replacing rows of P costs, with 95 % intervals."""
     figure, ax = style.plot(width=6.2, height=2.4)
     for place, (key, label) in enumerate(COSTS):
         found = rows[key]  # type: ignore[literal-required]

@@ -1,5 +1,3 @@
-"""What rests on the first token: attention, large activations, and the loss without its position."""
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,11 +21,11 @@ from generators.findings.running import (
 )
 
 WINDOWS = 64
-FIRST_QUERY = 64  # from which on attention to the first token counts; half a window where that is less
-OTHER_ROWS = 99  # rows of P that are replaced one at a time, beside row 0
-FEW_WINDOWS = 4  # on which they are
+FIRST_QUERY = 64  # first query that counts for attention to the first token; at most half a window
+OTHER_ROWS = 99  # other rows of P, each replaced alone
+FEW_WINDOWS = 4  # windows per single-row ablation
 PASSES = 6 * WINDOWS + (OTHER_ROWS + 2) * FEW_WINDOWS
-FEWEST_POSITIONS = 100  # that a null over positions needs, the first included
+FEWEST_POSITIONS = 100  # positions needed for a null over positions, including the first
 
 
 class AnchorHeadRow(TypedDict):
@@ -93,9 +91,6 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
     """Measure attention to the first token, activations there, and the loss without its row of P.
 
     Runs the model on 64 windows. Reads `position_embedding` (n, d) where there is one.
-
-    Raises:
-        CannotRunError: where heads look can't be seen in this architecture.
     """
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS)
@@ -173,7 +168,6 @@ class _Sizes:
         return largest / self.medians if self.medians > 0 else np.zeros_like(largest)
 
     def chance(self) -> StoredChance | None:
-        """Return what other positions have, None where there are too few of them."""
         return drawn("other positions", self.over_median()[1:]) if self.n >= FEWEST_POSITIONS else None
 
     def row(self, layer: int) -> AnchorStageRow:

@@ -1,5 +1,3 @@
-"""What is claimed of attention: rules, numbers and sentences."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -24,7 +22,7 @@ ReadNull = Literal["reads_tokens", "writes_positions", "mlp_reads_tokens"]
 # Of the energy or overlap that chance leaves to be had: (share - chance) / (1 - chance). One scale for all widths, on
 # which chance is 0 and a matrix that lies in the directions as a whole is 1.
 BEYOND_CHANCE = 0.05
-IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"  # of chance, below which that scale depends on the width
+IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"  # share of chance; below it that scale depends on the width
 NO_TOKENS = "The token embedding isn't in this checkpoint."
 Share = RawAndFolded | LayerShare
 
@@ -35,7 +33,6 @@ def _beyond(share: float, by_chance: float) -> float:
 
 
 def _null_beyond(stored: StoredChance | None, by_chance: float, of: float = 1.0) -> Chance | None:
-    """Return a null of shares (sums that are `of` at most) on the same scale."""
     found = chance(stored)
     if found is None:
         return None
@@ -49,7 +46,6 @@ def _judged(found: Share) -> float | None:
 
 
 def _raw_beside(*found: Share | None) -> str:
-    """Return the same numbers in the raw weights, in brackets; nothing where no gain is folded in."""
     raw = [share(one["raw"]) for one in found if one and one["raw"] is not None and one["folded"] is not None]
     return f" ({listed(raw)} in the raw weights)" if raw else ""
 
@@ -73,13 +69,11 @@ def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested:
 
 
 def _scaled(what: str, value: float, null: Chance | None) -> str:
-    """Return how far beyond chance a value lies, and how far chance reaches."""
     limit = "" if null is None else f"; the 99th percentile of chance is {two(null.limit)}"
     return f"On a scale from chance (0) to 1, {what} is {two(value)}{limit}."
 
 
 def _share(measured: Measurements[AttentionMetrics], source: Source, matrix: Matrix) -> LayerShare | None:
-    """Return the shares of a layer-0 matrix, None where it isn't there or is all zeros."""
     shares = (measured.metrics["shares"][source] or {}).get(matrix, [])
     return next((one for one in shares if one["layer"] == 0 and _judged(one) is not None), None)
 
@@ -175,12 +169,11 @@ def _best(
         form=share,
         chance=null,
         interval=interval,
-        also=best["peak_offset"] == 1,
+        extra_condition_met=best["peak_offset"] == 1,
     )
 
 
 def _elsewhere(best: Head | TokenHead) -> str:
-    """Return where a head attends most, if not to the previous token that it gives enough."""
     if best["peak_offset"] == 1 or best["weight_at_1"] < SMALLEST_WEIGHT:
         return ""
     return f" Its attention must peak there, but peaks at offset {best['peak_offset']}."

@@ -1,5 +1,3 @@
-"""Where each head looks by position alone, and with tokens on the positions."""
-
 from collections.abc import Iterator, Sequence
 
 from generators.base.text import share
@@ -13,7 +11,6 @@ ALONE, WITH_TOKENS = "by position alone", "with tokens added to positions"
 
 
 def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield every head's kernel, as far as each head has one; heads count layer by layer."""
     alone, with_tokens = found.metrics["positional_kernels"], found.metrics["token_kernels"]
     each = sorted(alone["heads"], key=lambda row: (row["layer"], row["head"]))
     if len(each) == count:

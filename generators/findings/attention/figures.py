@@ -1,5 +1,3 @@
-"""Overlap panels of layer 0, shares by layer, and positional kernels."""
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,12 +14,11 @@ from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
-LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels' colours saturate
-NEARBY = 16  # offsets of a chosen head's kernel, on either side
+LARGEST_LOG_RATIO = 0.8  # log ratio of squared overlap to chance at which the panels' colors saturate
+NEARBY = 16  # offsets shown on each side of a chosen head's kernel
 
 
 def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
-    """Return the overlap panels, the shares by layer and the positional kernels."""
     metrics, arrays = measured.metrics, measured.arrays
     shares, heads = _shares_of(metrics), metrics["positional_kernels"]["heads"]
     return [
@@ -50,13 +47,11 @@ def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
 
 
 def _shares_of(metrics: AttentionMetrics) -> dict[Source, dict[Matrix, list[LayerShare]]]:
-    """Return the shares by embedding, of those that are there."""
     of_P, of_E = metrics["shares"]["P"], metrics["shares"]["E"]
     return {"P": of_P, "E": of_E} if of_E else {"P": of_P}
 
 
 def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
-    """Draw the squared overlaps of layer 0, one row of panels per embedding."""
     names = [name for name in ROLES if f"panel_P_{name}" in arrays]
     figure = style.canvas(width=1.9 * len(names) + 0.9, height=2.2 * len(sources) + 0.5)
     axes = figure.subplots(len(sources), len(names), squeeze=False)
@@ -73,7 +68,6 @@ def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
 
 
 def draw_shares(shares: dict[Source, dict[Matrix, list[LayerShare]]], chance: float, k: int) -> Any:
-    """Draw the share of each matrix by layer, raw (solid) and with the gain folded in (dotted)."""
     figure = style.canvas(width=3.9 * len(shares) + 1.4, height=3.4)
     for index, (source, matrices) in enumerate(shares.items()):
         ax = figure.add_subplot(1, len(shares), index + 1)
@@ -90,7 +84,6 @@ def draw_shares(shares: dict[Source, dict[Matrix, list[LayerShare]]], chance: fl
 
 
 def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
-    """Draw mean attention by offset for the heads of layer 0."""
     offsets, kernels, uniform = arrays["kernel_offsets"], arrays["kernels"], arrays["uniform_kernel"]
     figure, axes = style.panels(n_heads, 4, (2.0, 1.4), (0.6, 0.5), sharex=True, sharey=True)
     for head, ax in enumerate(axes):
@@ -104,7 +97,6 @@ def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
 
 
 def draw_kernel_map(heads: list[Head], n_layers: int, n_heads: int) -> Any:
-    """Draw the weight at offset 1 of every head as a map of layers and heads."""
     weight = _at_1(heads, n_layers, n_heads)
     figure, ax = style.plot(width=max(4.2, 0.34 * n_heads + 2.2), height=max(2.4, 0.3 * n_layers + 1.2))
     image = ax.imshow(weight, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
@@ -116,7 +108,6 @@ def draw_kernel_map(heads: list[Head], n_layers: int, n_heads: int) -> Any:
 
 
 def choose_kernel(measured: Measurements[AttentionMetrics]) -> HeadGrid:
-    """Return the same map, from which a head is chosen to see its kernel, by position alone and with tokens."""
     metrics, arrays = measured.metrics, measured.arrays
     shape = metrics["n_layers"], metrics["n_heads"]
     grids = [Grid("by positions alone", _at_1(metrics["positional_kernels"]["heads"], *shape))]
@@ -129,5 +120,4 @@ def choose_kernel(measured: Measurements[AttentionMetrics]) -> HeadGrid:
 
 
 def _at_1(heads: Sequence[Head | TokenHead], n_layers: int, n_heads: int) -> Float[Array, "layers heads"]:
-    """Return the weight of every head at offset 1."""
     return np.array([head["weight_at_1"] for head in heads]).reshape(n_layers, n_heads)

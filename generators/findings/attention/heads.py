@@ -1,5 +1,3 @@
-"""What every head attends to if it sees positions alone."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +15,9 @@ from generators.findings.positional import queries_and_keys, scoring, stream_of,
 from generators.maths.kernels import Kernel, OffsetSums, asked_positions, attention, first_query, uniform_kernel
 from generators.maths.resampling import block_weights, ratio_of
 
-SMALLEST_WEIGHT = 0.5  # of a previous-token head at offset 1
+SMALLEST_WEIGHT = 0.5  # smallest weight of a previous-token head at offset 1
 REACH = 32  # offsets stored for the figures, on either side
-PAIRINGS = 100  # of every query with a key at random, where positions have no order
+PAIRINGS = 100  # random keys per query: the null of positions without order
 SEED = 20230810
 
 Head = TypedDict(
@@ -54,7 +52,6 @@ class Heads:
     unordered: Float[Array, " draws"]  # the largest mean weight of any head, keys drawn at random
 
     def near(self) -> dict[str, Array]:
-        """Return the kernels at the offsets that figures show."""
         near = np.abs(self.uniform.offsets) <= REACH
         return {
             "kernel_offsets": self.uniform.offsets[near].astype(np.int32),
@@ -64,11 +61,7 @@ class Heads:
 
 
 def positional_heads(weights: Weights, architecture: Architecture, P: Float[Array, "n d"]) -> Heads:
-    """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature.
-
-    Raises:
-        NotApplicableError: P alone doesn't tell.
-    """
+    """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
     described, means, at_1 = [], [], []
     stream, unordered = stream_of(weights, architecture, P), np.zeros(PAIRINGS)
     for layer in range(architecture.n_layer):
@@ -91,7 +84,6 @@ def positional_heads(weights: Weights, architecture: Architecture, P: Float[Arra
 
 
 def counted_queries(n: int) -> Int[Array, " queries"]:
-    """Return the query positions that count among those that are averaged over."""
     asked = asked_positions(n)
     return asked[asked >= first_query(n)]
 
@@ -130,7 +122,6 @@ def best_of(heads: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _interval(values: Float[Array, " queries"]) -> Interval:
-    """Return the 95 % interval of a mean over queries."""
     weights = block_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
     return interval(ratio_of(values, np.ones(len(values)))(weights))
 

@@ -1,5 +1,3 @@
-"""How attention weights and MLP inputs overlap with P (and E), and what positions alone attend to."""
-
 from collections.abc import Callable, Iterator
 from typing import Literal
 
@@ -141,10 +139,6 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     Reads `position_embedding` (n, d) and `blocks.*.attn.q/k/v/o` (d, m) with their norms and biases;
     `blocks.*.mlp.in` (d, f), `token_embedding` (V, d) and `token_type_embedding` (types, d) when there; frequencies
     say which tokens are drawn.
-
-    Raises:
-        NotApplicableError: P is too small, is all alike, has other channels than the stream, or doesn't tell what
-            attention does.
     """
     weights, architecture = inputs.weights, inputs.architecture
     P = _positions(weights)
@@ -228,7 +222,6 @@ def _on_random_keys(unordered: Float[Array, " draws"]) -> StoredChance:
 
 
 def _bases(weights: Weights, P: Float[Array, "n d"]) -> Bases:
-    """Return all right singular vectors of P, and of E where it is there, as columns, strongest first."""
     bases: Bases = {"P": right_singular_vectors(P, P.shape[1])}
     if "token_embedding" in weights:
         bases["E"] = right_singular_vectors(weights["token_embedding"], P.shape[1])
@@ -239,7 +232,6 @@ def _bases(weights: Weights, P: Float[Array, "n d"]) -> Bases:
 
 
 def _matrices(weights: Weights, layer: int) -> Iterator[tuple[Matrix, Array, Array | None]]:
-    """Yield name, weights (d, m) and gain-folded weights of every matrix of a layer that is there."""
     for name, role in ROLES.items():
         if f"blocks.{layer}.{role}" not in weights:
             continue
@@ -279,7 +271,6 @@ def _shares(rows: list[ShareRow], with_tokens: bool) -> Shares:
 
 
 def _by_matrix(rows: list[ShareRow], share: Callable[[ShareRow], LayerShare]) -> dict[Matrix, list[LayerShare]]:
-    """Return the shares of every matrix, of the layers that have it."""
     found = {name: [share(row) for row in rows if row["matrix"] == name] for name in ROLES}
     return {name: layers for name, layers in found.items() if layers}
 

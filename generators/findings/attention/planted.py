@@ -1,5 +1,3 @@
-"""What is planted for the claims of this finding."""
-
 from functools import partial
 
 import numpy as np

@@ -27,10 +27,10 @@ from generators.findings.positional import score_scale, scoring, window_of
 from generators.maths.kernels import Scoring, first_query
 from generators.maths.resampling import item_weights
 
-DRAWS = 64  # of tokens for every position
-QUERIES = 16  # positions looked from in every draw
-ROWS = 4096  # sums of a token and a position at a time
-POOL = 1024  # tokens drawn, from which every draw takes its own
+DRAWS = 64  # draws of tokens for every position
+QUERIES = 16  # query positions per draw
+ROWS = 4096  # sums of a token and a position per batch
+POOL = 1024  # tokens that all draws sample from
 
 
 class TokenHead(TypedDict):
@@ -105,7 +105,6 @@ def can_have_tokens(weights: Weights, architecture: Architecture) -> bool:
 
 
 def _offsets(queries: Int[Array, "draws queries"], n: int, causal: bool) -> Int[Array, " offsets"]:
-    """Return the offsets near a query, of those that exist for some query."""
     first = 0 if causal else max(-REACH, int(queries.min()) - (n - 1))
     return np.arange(first, min(REACH, int(queries.max())) + 1)
 
@@ -164,7 +163,7 @@ class _Projected:
 
     queries: tuple[Array, ...]
     keys: tuple[Array, ...]
-    normed: tuple[Array, Array, float] | None  # tokens and positions whose sum the norm scales, and its epsilon
+    normed: tuple[Array, Array, float] | None  # tokens and positions before their sum is normed; epsilon
     score_scale: float
     scoring: Scoring
 
@@ -177,7 +176,6 @@ class _Projected:
         pool: Float[Array, "pool d"],
         layer: int,
     ) -> "_Projected":
-        """Project tokens and positions by the queries and keys of a layer, as the norm in front hands them on."""
         norm, role = f"blocks.{layer}.ln1", f"blocks.{layer}.attn"
         gain = weights.get(f"{norm}.gain")
         tokens, positions = pool, rows
@@ -201,13 +199,12 @@ class _Projected:
     def attention(
         self, tokens: Int[Array, " n"], queries: Int[Array, " queries"], architecture: Architecture
     ) -> Float[Array, "heads queries n"]:
-        """Return what each head attends to from some query positions when these tokens fill all positions."""
         from scipy.special import softmax
 
         n = len(tokens)
         key_heads = architecture.n_kv_head or architecture.n_head
         keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, key_heads, -1)
-        keys = np.repeat(keys, architecture.n_head // key_heads, axis=1)  # where several heads share one's keys
+        keys = np.repeat(keys, architecture.n_head // key_heads, axis=1)  # for heads that share keys
         projected = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
         scores = np.matmul(projected.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
         return softmax(self.scoring.of(scores, queries[:, None] - np.arange(n)), axis=2)
@@ -222,7 +219,6 @@ class _Projected:
         return (of_tokens[tokens] + of_positions[positions]) * self._scale(tokens, positions)[:, None] + constant
 
     def _scale(self, tokens: Int[Array, " m"], positions: Int[Array, " m"]) -> Float[Array, " m"]:
-        """Return what the norm multiplies the sum of each token and its position by."""
         if self.normed is None:
             return np.ones(len(tokens), np.float32)
         of_tokens, of_positions, eps = self.normed
@@ -247,6 +243,5 @@ def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], 
 
 
 def _interval(values: Float[Array, " draws"]) -> list[float]:
-    """Return the 95 % interval of a mean over draws of tokens."""
     weights = item_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
     return interval(weights @ values / len(values))

@@ -1,5 +1,3 @@
-"""What a browser computes from when a reader blurs a model's positions: scores of positions, matrices of heads."""
-
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +12,6 @@ from generators.findings.measured import Measurements
 
 
 def trial(found: Measurements[BlurredMetrics]) -> dict[str, Any]:
-    """Return a file of a model's positions and one of each layer's heads; nothing where it has no reduction."""
     if "reduced_heads" not in found.arrays:
         return {}
     each, matrices = found.metrics["heads"], found.arrays["reduced_heads"]

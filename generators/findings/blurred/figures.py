@@ -1,5 +1,3 @@
-"""Every head's weight on the previous token, positions as they are and blurred."""
-
 from functools import partial
 from typing import Any
 
@@ -10,14 +8,12 @@ from generators.findings.measured import Measurements
 
 
 def figures(measured: Measurements[BlurredMetrics]) -> list[Figure]:
-    """Return one dot per head."""
     metrics = measured.metrics
     draw = partial(draw_heads, metrics["heads"], metrics["uniform"], metrics["group"])
     return [Figure("blurred-heads", "The previous token, by exact and by blurred positions", draw)]
 
 
 def draw_heads(rows: list[BlurredHeadRow], uniform: float, group: int) -> Any:
-    """Draw a dot per head: its weight on the previous token by positions as they are, and averaged in groups."""
     figure = style.canvas(width=5.6, height=3.6)
     ax = figure.subplots()
     ax.axline((0, 0), slope=1, linestyle="--", linewidth=1, alpha=0.6)

@@ -1,5 +1,3 @@
-"""What heads look at by position alone when positions are averaged in groups; and what a browser needs to try it."""
-
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,8 @@ from generators.maths.curve import grouped
 from generators.maths.kernels import Scoring, first_query
 
 GROUP = 10  # positions averaged together, as Yedidia did
-FIRST = (0,)  # the row that is averaged with no others
-QUERIES = 64  # positions from which heads look, spread over those that count
+FIRST = (0,)  # row excluded from averaging
+QUERIES = 64  # query positions, spread over those that count
 
 
 class BlurredHeadRow(TypedDict):
@@ -64,10 +62,6 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     Row 0, which lies off the curve, is averaged with no others.
 
     Reads `position_embedding` (n, d), `blocks.*.attn.q` and `blocks.*.attn.k` (d, m) with their norms and biases.
-
-    Raises:
-        NotApplicableError: P is too small, is all alike, has other channels than the stream, or doesn't tell what
-            attention does.
     """
     weights, architecture = inputs.weights, inputs.architecture
     check_positions(weights["position_embedding"])
@@ -99,7 +93,6 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
 def looks(
     queries: Float[Array, "m a"], keys: Float[Array, "n a"], at: Int[Array, " m"], scored: Scoring, head: int = 0
 ) -> Float[Array, "m n"]:
-    """Return the attention of queries at some positions."""
     from scipy.special import softmax
 
     offsets = at[:, None] - np.arange(len(keys))

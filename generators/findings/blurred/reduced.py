@@ -17,7 +17,7 @@ from generators.findings.inputs import Weights
 from generators.findings.positional import Rows, score_scale
 from generators.maths.kernels import by_head
 
-COMPONENTS = 24  # principal components that are used
+COMPONENTS = 24  # principal components used
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,6 @@ class Reduced:
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, Array]) -> "Reduced":
-        """Return what `arrays` gave, as precise as it is stored."""
         mean_norm, width, eps = arrays["reduced_norm"].astype(np.float64).tolist()
         scores, heads, along = (
             arrays[f"reduced_{name}"].astype(np.float64) for name in ("scores", "heads", "along_mean")

@@ -1,5 +1,3 @@
-"""What is claimed of the channels that stand out: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.text import in_units, two
@@ -8,7 +6,7 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 
 RHO = -0.5
-RANK = {"holds": 0.01, "partly": 0.05}  # share of channels that cost as much
+RANK = {"holds": 0.01, "partly": 0.05}  # share of channels that cost at least as much
 NAMES: dict[Why, str] = {
     "frequency": "the channel of the token embedding most correlated with frequency",
     "ln2": "the channel with the largest gain of ln2 in most layers",
@@ -26,7 +24,6 @@ def named(metrics: ChannelUseMetrics) -> ChannelUseRow | None:
 
 
 def _swept(metrics: ChannelUseMetrics, channel: int) -> tuple[SweptRow, list[SweptRow]]:
-    """Return what a channel and all others came to, on the same windows."""
     rows = list(metrics["swept"])
     return next(row for row in rows if row["channel"] == channel), [row for row in rows if row["channel"] != channel]
 
@@ -56,7 +53,7 @@ def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
         f"{two(rank / count)}); the median of the others is {two(median)}.",
         form=lambda *values: f"p = {two(*values)}",
         baseline=0.5,
-        also=row["cost"] > 0,
+        extra_condition_met=row["cost"] > 0,
     )
 
 
@@ -79,7 +76,7 @@ def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
         "more.",
         form="{:+.2f}",
         baseline=float(np.median(rhos)) if rhos else None,
-        also=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
+        extra_condition_met=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
     )
 
 

@@ -1,5 +1,3 @@
-"""What each channel costs the running model when it is held, and how its values go with frequency there."""
-
 from collections.abc import Iterator, Mapping
 
 from generators.base.text import two

@@ -1,5 +1,3 @@
-"""What holding each channel costs, and how the changed predictions go with frequency."""
-
 from functools import partial
 from typing import Any
 
@@ -11,11 +9,10 @@ from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
 LABELS: dict[Why, str] = {"frequency": "frequency", "ln2": "ln2", "position": "position"}
-LINEAR_UP_TO = 0.001  # below it the axis of costs is linear, so that 0 and less can stand on it
+LINEAR_UP_TO = 0.001  # the cost axis is linear below this, so it can show 0 and negative values
 
 
 def figures(measured: Measurements[ChannelUseMetrics]) -> list[Figure]:
-    """Return costs by channel, and, where frequencies are known, values by layer."""
     metrics = measured.metrics
     draw = partial(draw_costs, metrics["swept"], metrics["channels"], metrics["unit"])
     shown = [Figure("channel-cost", "Cost of fixing a channel at its mean", draw)]
@@ -26,7 +23,6 @@ def figures(measured: Measurements[ChannelUseMetrics]) -> list[Figure]:
 
 
 def draw_costs(swept: list[SweptRow], rows: list[ChannelUseRow], unit: str) -> Any:
-    """Draw the cost of every channel, dearest first, and beside it what the change of predictions goes with."""
     ordered = sorted(swept, key=lambda row: -row["cost"])
     with_rho = any(row["unigram_rho"] is not None for row in swept)
     figure = style.canvas(width=7.6 if with_rho else 5.0, height=3.6)
@@ -55,7 +51,6 @@ def draw_costs(swept: list[SweptRow], rows: list[ChannelUseRow], unit: str) -> A
 
 
 def draw_values(rows: list[ValueRow]) -> Any:
-    """Draw correlations by layer with the token that is there (solid) and with the next (dotted)."""
     figure, ax = style.plot(width=6.8, height=3.2)
     for index, why in enumerate(dict.fromkeys(row["why"] for row in rows)):
         these = [row for row in rows if row["why"] == why]

@@ -1,5 +1,3 @@
-"""What it costs a model to hold a channel of its stream constant, and how its predictions change."""
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -18,10 +16,10 @@ from generators.maths.ranks import pearson, spearman, strongest_channel
 
 Why = Literal["frequency", "ln2", "position"]
 WINDOWS = 32
-WIDE = 256  # channels, above which some are drawn, and held on one batch of windows each
-SWEPT = 128  # of them
+WIDE = 256  # channels; wider models hold a random sample, each on one batch of windows
+SWEPT = 128  # channels in that sample
 BATCH = 4
-PASSES = 5 + SWEPT * BATCH / WINDOWS  # over all windows
+PASSES = 5 + SWEPT * BATCH / WINDOWS  # passes over all windows
 CHANNEL_SEED = 138
 
 
@@ -53,8 +51,6 @@ class ValueRow(TypedDict):
 
 
 class SweptRow(TypedDict):
-    """One of all channels, held at its mean."""
-
     channel: int
     cost: float
     unigram_rho: float | None
@@ -96,7 +92,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     base = _Predictions(log_frequency)
     before = loss.per_window(base.see if run.predicts else None)
     means = run.stage_means(windows.ids).mean(axis=1)
-    last = not inputs.architecture.post_norm  # a model that ends with a block has no final norm to hold it before
+    last = not inputs.architecture.post_norm  # models that end with a block have no final norm
     rows = [_held(run, loss, one, means, before, windows.files, base, last) for one in named]
     batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS)) if wide else windows
     channels = _to_sweep([channel for channel, _ in named], inputs.architecture.d_model)
@@ -125,11 +121,10 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
 
 
 def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tuple[int, Why]]:
-    """Return the channels that findings name, each once."""
     found: dict[int, Why] = {}
     E = inputs.weights["token_embedding"] if log_frequency is not None else None
     if E is not None and log_frequency is not None and E.shape[1] == inputs.architecture.d_model:
-        found.setdefault(strongest_channel(E, log_frequency), "frequency")  # its channels are the stream's
+        found.setdefault(strongest_channel(E, log_frequency), "frequency")  # E has the stream's channels
     roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
     top = consistent_channel(gains)
@@ -142,7 +137,6 @@ def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tup
 
 
 def _to_sweep(named: Sequence[int], d: int) -> list[int]:
-    """Return all channels; where there are too many, those named and others drawn with a seed."""
     drawn = np.random.default_rng(CHANNEL_SEED).permutation(d)[: d if d <= WIDE else SWEPT]
     return sorted({*named, *drawn.tolist()})
 
@@ -155,7 +149,6 @@ def _swept(
     log_frequency: Float[Array, " V"] | None,
     last: bool,
 ) -> list[SweptRow]:
-    """Hold every channel on one batch."""
     loss, base = run.loss(batch), _Predictions(log_frequency, divergence=False)
     before = loss.per_window(base.see if run.predicts else None)
     rows = []
@@ -180,7 +173,6 @@ class _Predictions:
         self._count, self._divergence = 0, 0.0
 
     def see(self, _: int, predictions: Float[Array, "tokens V"], wanted: Int[Array, " tokens"]) -> None:
-        """Add the predictions of a batch."""
         sums = predictions.sum(axis=0, dtype=np.float64)
         self._sums = sums if self._sums is None else self._sums + sums
         self._count += len(wanted)
@@ -190,7 +182,6 @@ class _Predictions:
 
     @property
     def mean(self) -> Float[Array, " V"] | None:
-        """Return the mean log-probability of every token, None where nothing was predicted."""
         return None if self._sums is None else self._sums / self._count
 
     @property
@@ -207,7 +198,6 @@ class _Predictions:
         return spearman((now - then)[known], log_frequency[known])
 
     def anew(self) -> "_Predictions":
-        """Return the same without any predictions yet."""
         return _Predictions(self._log_frequency, divergence=self._unigram is not None)
 
 
@@ -221,7 +211,6 @@ def _held(
     base: _Predictions,
     last: bool,
 ) -> ChannelUseRow:
-    """Hold one channel; `last` also before the final norm."""
     (channel, why), held = chosen, base.anew()
     with run.held([channel], means[:, [channel]], last=last):
         cost = mean_over_windows(loss.per_window(held.see if run.predicts else None) - before, files)
@@ -239,7 +228,6 @@ def _held(
 def _values(
     run: Run, windows: Windows, named: Sequence[tuple[int, Why]], log_frequency: Float[Array, " V"], n_layer: int
 ) -> list[ValueRow]:
-    """Return how the channels' values go with the frequency of the token that is there and of the one after it."""
     channels = [channel for channel, _ in named]
     seen = np.empty((n_layer, *windows.ids.shape, len(channels)), np.float32)
 

@@ -1,5 +1,3 @@
-"""How far off zero channels are: means of positions and of tokens against their standard deviations."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -26,7 +24,6 @@ def centers(
     std: Float[Array, " d"],
     token_moments: tuple[Float[Array, " d"], Float[Array, " d"]] | None,
 ) -> Centers:
-    """Return how far off zero the channels of positions (`rows` and their `std`) and of tokens are."""
     ratios, rho = _ratios(rows.mean(axis=0), std)
     tokens, token_rho = (None, None) if token_moments is None else _ratios(*token_moments)
     return {
@@ -39,7 +36,6 @@ def centers(
 
 
 def _ratios(mean: Float[Array, " d"], std: Float[Array, " d"]) -> tuple[Float[Array, " varying"], float | None]:
-    """Return |mean| over std of the channels that vary, and the rank correlation of the two."""
     varying = std > 0
     sizes, std = np.abs(mean[varying]), std[varying]
     return sizes / std, spearman(sizes, std) if len(std) > 2 else None

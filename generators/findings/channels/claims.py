@@ -1,5 +1,3 @@
-"""What is claimed of P's channels: rules, numbers and sentences."""
-
 from math import sqrt
 
 from generators.base.text import share, two
@@ -8,11 +6,11 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 
-SMALLEST_OVERLAP, SHARE_IN_WORDS = 0.5, "half"  # of the position channels
-FEW, FEW_PARTLY = 0.10, 0.25  # of channels
+SMALLEST_OVERLAP, SHARE_IN_WORDS = 0.5, "half"  # share of the position channels
+FEW, FEW_PARTLY = 0.10, 0.25  # share of channels
 QUIET, QUIET_PARTLY = -0.30, -0.15  # rank correlation
 TIMES_CHANCE, TIMES_IN_WORDS = 2, "twice"
-ERRORS = 3.3  # of a rank correlation over unrelated channels, 1 / sqrt(d - 1) each: one in 2000 is as far below 0
+ERRORS = 3.3  # standard errors 1 / sqrt(d - 1) of a rank correlation: one in 2000 unrelated channels is as low
 
 
 def _few_channels(measured: Measurements[ChannelsMetrics]) -> Tested:
@@ -40,7 +38,7 @@ def _tokens_avoid(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
             "There are no position channels to avoid: no clear gap sets apart a few that hold half of P's variance."
         )
     half = SMALLEST_OVERLAP * k
-    # What is strong shows in turned axes, too.
+    # Strong structure also shows after random rotations.
     least = max(half if turned["median"] < half else turned["limit"], TIMES_CHANCE * by_chance)
     return Tested(
         overlap,

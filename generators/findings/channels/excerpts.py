@@ -6,14 +6,14 @@ from numpy import ndarray as Array
 
 from generators.maths.blocks import norms, spread_ids
 
-CHUNK_TOKENS, CHUNK_CHANNELS = 256, 64  # of E, shown as an image
-PLAIN_NORMS = 0.5, 2.0  # x the median norm: what lies outside is unused or otherwise extreme
+CHUNK_TOKENS, CHUNK_CHANNELS = 256, 64  # size of the excerpt of E shown as an image
+PLAIN_NORMS = 0.5, 2.0  # multiples of the median norm; tokens outside are unused or otherwise extreme
 OVERLAID = 30  # histograms of tokens, and of channels
 BINS_OF_TOKEN, BINS_OF_CHANNEL = 32, 80
-HISTOGRAM_TAIL = 0.001  # of the values, left out at either end
-SAMPLED_TOKENS = 2000  # in scatter plots
+HISTOGRAM_TAIL = 0.001  # share of values left out at each end
+SAMPLED_TOKENS = 2000  # tokens in scatter plots
 FEWEST_FOR_PAIRS = 4  # channels
-FLOAT16_KEEPS = 1e-3, 6e4  # largest values between which float16 loses nothing that can be seen
+FLOAT16_KEEPS = 1e-3, 6e4  # range of values in which float16 loses nothing visible
 
 Span = tuple[np.float64, np.float64]
 
@@ -73,7 +73,6 @@ def span(values: Float[Array, "..."], tail: float = HISTOGRAM_TAIL) -> Span:
 
 
 def pairs(E: Float[Array, "V d"], P: Float[Array, "n d"], channels: Int[Array, " four"]) -> dict[str, Array]:
-    """Return tokens, spread over all ids, and all positions but the first in four channels; nothing without these."""
     if not len(channels):
         return {}
     tokens = spread_ids(len(E), SAMPLED_TOKENS)

@@ -1,5 +1,3 @@
-"""What is known of each channel from the embeddings: how positions and tokens use it."""
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,11 +7,10 @@ from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.facts import POSITION_STD, EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.measured import Measurements
 
-NAMED = 8  # position channels, the loudest of them, that are listed by name
+NAMED = 8  # loudest position channels, listed by name
 
 
 def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield means and spreads over positions and tokens, and which channels are position channels."""
     m = found.metrics
     std, louder = m["position_std"], m["position_channels"]
     yield EntityNumbers(POSITION_STD, std, "channel-histogram", "largest", name="position_std")

@@ -1,5 +1,3 @@
-"""The spread of P's channels, channels against position, and P's top directions; what tokens do there follows."""
-
 from functools import partial
 from typing import Any
 
@@ -13,11 +11,10 @@ from generators.findings.channels.token_figures import token_figures
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
-PAIRS = 6  # of channels drawn against each other
+PAIRS = 6  # pairs of channels drawn against each other
 
 
 def figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
-    """Return the figures of P's channels, the histogram first, and of the tokens in them where they are there."""
     metrics, arrays = measured.metrics, measured.arrays
     k = len(metrics["position_channels"])
     shown = [
@@ -40,7 +37,6 @@ def figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
 
 
 def draw_histogram(std: Float[Array, " d"], k: int) -> Any:
-    """Draw the histogram of log10 std with the divide between position channels and the rest."""
     figure, ax = style.plot(width=6.4, height=3.4)
     log_std = np.log10(std[std > 0])
     ax.hist(log_std, bins=60, color=style.COLOURS[0])
@@ -53,7 +49,6 @@ def draw_histogram(std: Float[Array, " d"], k: int) -> Any:
 
 
 def draw_traces(arrays: dict[str, Array]) -> Any:
-    """Draw strong and weak channels against position, each on its own scale."""
     figure = style.canvas(width=8.6, height=3.6)
     titles = {"strong": "the strongest channels", "weak": "weak channels, finer scale"}
     for ax, (kind, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
@@ -64,7 +59,6 @@ def draw_traces(arrays: dict[str, Array]) -> Any:
 
 
 def draw_lissajous(traces: Float[Array, "n channels"], channels: Int[Array, " channels"]) -> Any:
-    """Draw neighbours in strength against each other, coloured by position; waves of like period make loops."""
     pairs = min(PAIRS, traces.shape[1] // 2)
     figure, axes = style.panels(pairs, 3, (2.9, 2.7), (0, 0.3))
     positions = np.arange(1, len(traces))
@@ -77,7 +71,6 @@ def draw_lissajous(traces: Float[Array, "n channels"], channels: Int[Array, " ch
 
 
 def draw_singular_vectors(vectors: Float[Array, "vectors d"], ratios: list[float]) -> Any:
-    """Draw the right singular vectors below one another as stems over channels."""
     figure = style.canvas(width=8.5, height=5.2)
     axes = np.atleast_1d(figure.subplots(len(vectors), 1, sharex=True, sharey=True))
     channels = np.arange(vectors.shape[1])

@@ -1,5 +1,3 @@
-"""How P's variance spreads over channels, and how tokens spread over the same ones."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -23,10 +21,10 @@ from generators.maths.rotations import (
 )
 from generators.maths.spectra import components_for, gram, participation_ratio, svd
 
-SMALLEST_GAP = 0.1  # in log10 std
-SMALLEST_SHARE = 0.5  # of P's variance
+SMALLEST_GAP = 0.1  # gap in log10 std
+SMALLEST_SHARE = 0.5  # share of P's variance
 TOP_VECTORS = 5
-TRACES = 12  # channels drawn of either kind
+TRACES = 12  # channels drawn of each kind
 TABLE_ROWS = 20
 SEED = 20211201
 
@@ -79,8 +77,6 @@ class ChannelsMetrics(TokensByChannel):
 
 
 class ChannelRow(TypedDict):
-    """One channel of P."""
-
     channel: int
     position_std: float
     position_mean: float
@@ -92,9 +88,6 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
     """Measure how P's variance spreads over channels.
 
     Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there.
-
-    Raises:
-        NotApplicableError: P is too small, or rows 1.. of it are all alike.
     """
     P, std = _positions(inputs.weights)
     E = inputs.weights.get("token_embedding")

@@ -1,5 +1,3 @@
-"""The token embedding by channel: a piece of it, its histograms and moments, and tokens beside positions."""
-
 from functools import partial
 from typing import Any
 
@@ -15,7 +13,6 @@ from generators.findings.measured import Measurements
 
 
 def token_figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
-    """Return the figures that show tokens; none without a token embedding."""
     metrics, arrays = measured.metrics, measured.arrays
     if "chunk" not in arrays or metrics["token_mean"] is None or metrics["token_std"] is None:
         return []
@@ -51,7 +48,6 @@ def token_figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
 
 
 def draw_chunk(arrays: dict[str, Array], median_std: float, position_channels: list[int]) -> Any:
-    """Draw a chunk of E as an image, tokens across and channels down, position channels marked at its side."""
     tokens, channels = arrays["chunk_tokens"], arrays["chunk_channels"]
     limit = 3 * median_std or 1.0
     figure, ax = style.plot(width=8.6, height=4.2)
@@ -77,7 +73,6 @@ def draw_chunk(arrays: dict[str, Array], median_std: float, position_channels: l
 
 
 def draw_value_histograms(arrays: dict[str, Array], position_channels: list[int]) -> Any:
-    """Draw the overlaid histograms of rows of E beside those of columns."""
     figure = style.canvas(width=8.6, height=3.6)
     left, right = figure.subplots(1, 2)
     _overlay(left, arrays["token_histograms"], arrays["token_histogram_edges"], set())
@@ -95,7 +90,6 @@ def draw_value_histograms(arrays: dict[str, Array], position_channels: list[int]
 
 
 def _overlay(ax: Any, counts: Int[Array, "rows bins"], edges: Float[Array, " edges"], marked: set[int]) -> None:
-    """Draw one line per row: the marked ones in orange over the others in blue; where none is, in all colours."""
     centres = (edges[1:] + edges[:-1]) / 2
     for row in sorted(range(len(counts)), key=lambda row: row in marked):
         colour = style.COLOURS[int(row in marked) if marked else row % len(style.COLOURS)]
@@ -109,7 +103,6 @@ def _overlay(ax: Any, counts: Int[Array, "rows bins"], edges: Float[Array, " edg
 
 
 def draw_moments(mean: Float[Array, " d"], std: Float[Array, " d"], position_channels: list[int]) -> Any:
-    """Draw the histograms of token means and stds over channels, position channels stacked on the others."""
     figure = style.canvas(width=8.6, height=3.4)
     chosen = np.isin(np.arange(len(mean)), position_channels)
     for ax, values, name in zip(figure.subplots(1, 2), (mean, std), ("mean", "standard deviation"), strict=True):
@@ -131,7 +124,6 @@ def draw_rivalry(
     positions: tuple[Float[Array, " d"], Float[Array, " d"]],
     k: int,
 ) -> Any:
-    """Draw mean and std of every channel, over tokens and over positions, against position std; all logarithmic."""
     x = positions[1]
     series = (
         ("|mean| over tokens", np.abs(tokens[0]), style.COLOURS[0], "o"),
@@ -155,7 +147,6 @@ def draw_rivalry(
 
 
 def _divide(ax: Any, std: Float[Array, " d"], k: int) -> None:
-    """Draw the divide between the k position channels and the rest."""
     if k:
         ordered = np.sort(std)[::-1]
         edge = np.sqrt(ordered[k - 1] * ordered[k]) if ordered[k] else ordered[k - 1]
@@ -165,7 +156,6 @@ def _divide(ax: Any, std: Float[Array, " d"], k: int) -> None:
 
 
 def draw_pairs(arrays: dict[str, Array], has_position_channels: bool) -> Any:
-    """Draw tokens (grey) and positions (coloured) in three pairs of channels: both kinds, one of each, neither."""
     tokens, positions = (arrays[name].astype(np.float32) for name in ("pair_tokens", "pair_positions"))
     kinds = ("position channels", "one of each", "ordinary channels")
     if not has_position_channels:

@@ -1,17 +1,14 @@
-"""What is claimed of attention by distance: rules, numbers and sentences."""
-
 from generators.base.text import share
 from generators.findings.distance.measure import DistanceMetrics, DistanceRow
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
 
-ALONE = {"holds": 0.9, "partly": 0.7}  # of the variance of scores
+ALONE = {"holds": 0.9, "partly": 0.7}  # share of the variance of scores
 BLIND = 0.05
 
 
 def largest(rows: list[DistanceRow]) -> DistanceRow:
-    """Return the head whose scores distance explains best."""
     return max(rows, key=lambda row: row["share"])
 
 

@@ -1,5 +1,3 @@
-"""What other pages take from attention by distance: every head's share and profile, and words for the search."""
-
 from collections.abc import Iterator
 
 from generators.findings.distance.measure import DistanceMetrics
@@ -8,7 +6,6 @@ from generators.findings.measured import Measurements
 
 
 def heads(found: Measurements[DistanceMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield every head's share and profile; heads count layer by layer."""
     rows = found.metrics["heads"]
     if len(rows) != count:
         return

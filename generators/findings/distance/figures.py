@@ -1,5 +1,3 @@
-"""Every head by how much of its scores distance explains, and the profiles of those that distance explains most."""
-
 from functools import partial
 from typing import Any
 
@@ -18,7 +16,6 @@ LABEL = "variance of scores explained by distance"
 
 
 def figures(measured: Measurements[DistanceMetrics]) -> list[Figure]:
-    """Return the map of heads, from which one is chosen to see its profile, and the clearest profiles."""
     rows, arrays = measured.metrics["heads"], measured.arrays
     return [
         Figure(
@@ -36,7 +33,6 @@ def _shares(rows: list[DistanceRow]) -> Float[Array, "layers heads"]:
 
 
 def draw_map(rows: list[DistanceRow]) -> Any:
-    """Draw a cell for each head, from 0 to 1."""
     shares = _shares(rows)
     layers, heads = shares.shape
     figure, ax = style.plot(width=4.6, height=0.8 + 2.4 * max(0.5, min(1.6, layers / heads)))
@@ -49,13 +45,11 @@ def draw_map(rows: list[DistanceRow]) -> Any:
 
 
 def choose_head(rows: list[DistanceRow], arrays: dict[str, Array]) -> HeadGrid:
-    """Return the same map; the head that is chosen shows where it would look by distance alone."""
     lines = (ByOffset("by distance alone", arrays["offsets"], arrays["by_distance"]),)
     return HeadGrid(LABEL, (Grid(LABEL, _shares(rows)),), lines)
 
 
 def draw_profiles(rows: list[DistanceRow], arrays: dict[str, Array]) -> Any:
-    """Draw where the heads that distance explains most would look by distance alone."""
     chosen = sorted(range(len(rows)), key=lambda i: -rows[i]["share"])[:MOST_DRAWN]
     figure, axes = style.panels(len(chosen), 4, (2.0, 1.4), (0.6, 0.6), sharex=True)
     for ax, index in zip(axes, chosen, strict=True):

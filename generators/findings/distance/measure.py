@@ -1,5 +1,3 @@
-"""How much of a head's scores on text one profile over distances explains."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -14,8 +12,8 @@ from generators.findings.nulls import DRAWS, drawn
 from generators.findings.running import SEED, WINDOWS, Ran, interval_over_windows, ran
 
 REACH = 64  # offsets: 0 to 63 tokens back
-FEWEST = 8  # offsets that a profile needs
-LEAST_SCORE = -1e4  # what a mask adds is far below
+FEWEST = 8  # offsets needed for a profile
+LEAST_SCORE = -1e4  # masks add far lower values
 
 
 class DistanceRow(TypedDict):
@@ -157,7 +155,6 @@ def _by_chance(heads: int, offsets: int, queries: int) -> StoredChance:
 
 
 def _knows_positions(inputs: Inputs, run: Run) -> bool | None:
-    """Return whether the model is given any positions; None where it isn't said."""
     scheme = inputs.architecture.positions
     if scheme == "none":
         return False

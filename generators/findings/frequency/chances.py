@@ -16,7 +16,7 @@ from generators.maths.ranks import unit_ranks
 from generators.maths.resampling import LEVEL, item_weights
 from generators.maths.rotations import best_axis_correlations
 
-TURNS = 100  # draws of turned tokens: ranking axes of thousands of tokens is expensive
+TURNS = 100  # draws of turned tokens: ranking thousands of tokens along every axis is expensive
 AXES = "the best axes of tokens turned at random"
 DRIFT = "frequencies that only drift along the ids as the real ones do"
 OTHERS = "channels picked at random"
@@ -41,16 +41,13 @@ class TokenSample:
 
     @cached_property
     def values(self) -> Float[Array, " n"]:
-        """Return their log-frequencies."""
         return self.tokens.log_frequency[self.tokens.compared]
 
     @cached_property
     def ranks(self) -> Float[Array, "d n"]:
-        """Return the ranks of every channel among them."""
         return unit_ranks(self.E[self.tokens.compared].T, np.float32)
 
     def chances(self) -> FrequencyChances:
-        """Return what the nulls give."""
         rng = np.random.default_rng(self.seed)
         axes = best_axis_correlations(self.E[self.tokens.compared], self.values, TURNS, rng)
         known = self.tokens.known

@@ -1,5 +1,3 @@
-"""What is claimed of frequency: rules, numbers and sentences."""
-
 from generators.base.sentences import first
 from generators.base.text import ordinal
 from generators.findings.frequency.chances import FrequencyChances
@@ -10,12 +8,12 @@ from generators.findings.nulls import chance, pair
 from generators.findings.sizes import FEWEST_TOKENS
 
 TRACKS = 0.5
-SMALLEST_RHO = 0.30  # below this a channel does not track frequency, so it is not "the frequency channel"
+SMALLEST_RHO = 0.30  # channels below this don't track frequency
 SHORTER = -0.3
-CLEARLY = 0.02  # of a correlation: by how much it must be beyond those that drift makes
-FEWEST_TO_PICK_FROM = 100  # channels: of fewer, one in a hundred random picks is the frequency channel
-MOST_NAMED = 4  # of channels that tie
-PROBE_READS = 0.5  # what the probe must reach for frequency to be called spread
+CLEARLY = 0.02  # margin of a correlation beyond those made by drift
+FEWEST_TO_PICK_FROM = 100  # channels; with fewer, one random pick in a hundred is the frequency channel
+MOST_NAMED = 4  # tied channels named in a sentence
+PROBE_READS = 0.5  # smallest probe result for frequency to count as spread
 
 NO_FREQUENCIES = Untested("No token frequencies are known for this model; the token index is only a proxy.")
 TOO_FEW = Untested(f"Frequencies are known for fewer than {FEWEST_TOKENS} tokens.")
@@ -68,7 +66,6 @@ def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance
 
 
 def _spread(m: FrequencyMetrics) -> str:
-    """Return where frequency is, if no axis stands out."""
     probe = m["probe"]
     if probe is None or probe["rho"] < PROBE_READS:
         reached = "" if probe is None else f", and a linear probe on all channels reaches only {probe['rho']:.2f}"
@@ -80,7 +77,7 @@ def _only_drift(limit: float) -> str:
     return f"drift along the token ids reaches {abs(limit):.2f}, so this may be drift"
 
 
-# And the one that ln2 raises
+# The channel that ln2 raises
 
 
 def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
@@ -115,7 +112,7 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
         {"holds": f"{said}: it is the frequency channel. A random channel ranks in the middle.", "fails": why},
         chance=chance(nulls["ln2_channel_rank"]),
         interval=pair(intervals["ln2_channel_rank"]),
-        also=abs(rho) >= SMALLEST_RHO and stands_out,
+        extra_condition_met=abs(rho) >= SMALLEST_RHO and stands_out,
     )
 
 
@@ -142,7 +139,6 @@ def _shorter(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
 
 
 def _of_the_norm(rho: float, limit: float) -> str:
-    """Return how norm and frequency correlate; drift is as likely on either side."""
     how = f"Norm and log-frequency correlate at ρ = {rho:+.2f}"
     if abs(rho) < -SHORTER:
         return f"{how}: frequent tokens have neither much smaller nor much larger norms."

@@ -1,5 +1,3 @@
-"""How closely each channel goes with token frequency, and how often each token occurs."""
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,13 +22,11 @@ from generators.findings.measured import Measurements
 
 
 def called(found: Measurements[FrequencyMetrics]) -> str:
-    """Return what the channel is called that goes with frequency as no other: more than chance lets one, or not."""
     tracks = judge("frequency", TRACKS, found).verdict == "holds"
     return "the frequency channel" if tracks else "the channel most correlated with frequency"
 
 
 def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield every channel's rank correlations, and what is said of the two that pictures show."""
     m = found.metrics
     rho = m["channel_rho"]
     for name, what, values, figure in (
@@ -48,7 +44,6 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
 
 
 def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield names, norms and frequencies of a sample of the tokens; a mere proxy of frequency is not given."""
     m, arrays = found.metrics, found.arrays
     ids, logs = arrays.get("token_id"), arrays.get("token_log_frequency")
     yield EntityCount(m["n_tokens"])

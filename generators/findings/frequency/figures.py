@@ -1,5 +1,3 @@
-"""The frequency channel beside an ordinary one, norm against frequency, the candidates and all channels."""
-
 from functools import partial
 from typing import Any
 
@@ -24,7 +22,6 @@ QUANTITIES = {
 
 
 def figures(measured: Measurements[FrequencyMetrics]) -> list[Figure]:
-    """Return the frequency channel beside a contrast channel, the candidates' correlations, and all channels."""
     m, arrays = measured.metrics, measured.arrays
     channel, contrast = m["frequency_channel"]["channel"], m["contrast_channel"]["channel"]
     turned = None if m["chance"] is None else m["chance"]["frequency_channel"]
@@ -53,7 +50,6 @@ def figures(measured: Measurements[FrequencyMetrics]) -> list[Figure]:
 
 
 def draw_channels(arrays: dict[str, Array], channel: int, contrast: int) -> Any:
-    """Draw two channels against log-frequency, norm and token index."""
     figure = style.canvas(width=8.6, height=4.8)
     axes = figure.subplots(2, 3, sharex="col", sharey="row")
     across = (("token_log_frequency", "log-frequency"), ("token_norm", "norm"), ("token_id", "token index"))
@@ -69,7 +65,6 @@ def draw_channels(arrays: dict[str, Array], channel: int, contrast: int) -> Any:
 
 
 def draw_norms(arrays: dict[str, Array]) -> Any:
-    """Draw norm against log-frequency."""
     figure, ax = style.plot(width=6.4, height=3.6)
     x, y = arrays["token_log_frequency"], arrays["token_norm"]
     ax.plot(x, y, ".", ms=2.5, alpha=0.35, color=style.COLOURS[0], rasterized=True)
@@ -78,14 +73,12 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
 
 
 def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
-    """Return norm against log-frequency with every drawn token's name."""
     x, y = arrays["token_log_frequency"], arrays["token_norm"]
     tokens = Group("tokens of known frequency", 0, arrays["token_id"], x, y, arrays.get("token_name"))
     return Scatter("log-frequency", "norm of the token embedding", (tokens,), n_tokens)
 
 
 def draw_candidates(rows: list[Correlation], probe: Probe | None) -> Any:
-    """Draw the correlations with their intervals, and what a probe on all channels reaches, if there is one."""
     labels = [f"{QUANTITIES[row['with']]} with {QUANTITIES[row['of']]}" for row in rows]
     colours = [style.COLOURS[1 if row["of"] == FREQUENCY else 0] for row in rows]
     points = [(row["rho"], row["low"], row["high"]) for row in rows]
@@ -105,7 +98,6 @@ def draw_candidates(rows: list[Correlation], probe: Probe | None) -> Any:
 
 
 def draw_all_channels(rho: Float[Array, " d"], chance: float, turned: StoredChance | None, marked: int | None) -> Any:
-    """Draw |rho| of all channels, sorted, with what shuffled frequencies and the best of turned axes reach."""
     figure, ax = style.plot(width=6.4, height=3.2)
     order = np.argsort(np.abs(rho))[::-1]
     ax.plot(np.arange(1, len(rho) + 1), np.abs(rho)[order], ".", ms=3.5, color=style.COLOURS[0], rasterized=True)

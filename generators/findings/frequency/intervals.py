@@ -1,5 +1,3 @@
-"""Spearman's correlations of a few quantities with one another, with bootstrap intervals over tokens."""
-
 from itertools import combinations
 
 import numpy as np
@@ -28,12 +26,7 @@ class Contest(TypedDict):
 
 
 def correlations(values: dict[str, Float[Array, " n"]], seed: int) -> tuple[list[Correlation], Contest]:
-    """Return Spearman's correlation of every pair of quantities with its 95 % bootstrap interval, and who leads.
-
-    Args:
-        values: log-frequency and the candidates, over the same tokens.
-        seed: of the resampling.
-    """
+    """Return Spearman's correlation of every pair of quantities with its 95 % bootstrap interval, and who leads."""
     pairs = list(combinations(values, 2))
     n = len(next(iter(values.values())))
     rhos = _rhos_of(values, pairs)
@@ -59,7 +52,6 @@ def _contest(pairs: list[Pair], everyone: Float[Array, " pairs"], drawn: Float[A
 
 
 def strength(row: Correlation) -> Interval:
-    """Return the 95 % interval of |correlation|."""
     ends = sorted((abs(row["low"]), abs(row["high"])))
     return ends if row["low"] * row["high"] > 0 else [0.0, ends[1]]
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-GROUPS = 20  # of tokens alike in frequency, whose means any curve could pass through
+GROUPS = 20  # groups of tokens of similar frequency; any curve could pass through their means
 
 
 class ChannelLine(TypedDict):

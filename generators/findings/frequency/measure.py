@@ -1,5 +1,3 @@
-"""How channels, the norm and the first singular direction of token embeddings correlate with token frequency."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -25,8 +23,6 @@ SEED = 20211138
 
 
 class FrequencySource(TypedDict):
-    """Where frequencies come from."""
-
     source: str
     label: str
     coverage: float
@@ -34,8 +30,6 @@ class FrequencySource(TypedDict):
 
 
 class ChannelRho(TypedDict):
-    """One channel's rank correlation with log-frequency."""
-
     channel: int
     rho: float
 
@@ -84,9 +78,6 @@ def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
 
     Reads `token_embedding` (V, d), `blocks.*.ln2.gain` (d,) to compare with the channel that ln2 singles out, the
     best of the frequencies (without any, the token index stands in), and the vocabulary for names.
-
-    Raises:
-        NotApplicableError: there are fewer than 100 tokens or 16 channels.
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)
@@ -110,7 +101,6 @@ def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
 
 
 def _frequencies(frequencies: tuple[Frequency, ...], V: int) -> tuple[list[FrequencySource], Float[Array, " V"]]:
-    """Return what is known of the sources, best first, and the log-frequencies of the best."""
     if not frequencies:
         index = FrequencySource(source="index", label="token index (a proxy)", coverage=1.0, proxy=True)
         return [index], -np.arange(V, dtype=np.float64)
@@ -158,7 +148,6 @@ def _metrics(
     channels: tuple[int, int],
     singled_out: ConsistentChannel | None,
 ) -> FrequencyMetrics:
-    """Return the numbers of every channel and of the norm; nothing is compared with chance yet."""
     ln2 = None if singled_out is None else singled_out["channel"]
     best, known = sources[0], tokens.known
     frequency, norm, index = (rho[name] for name in ("frequency", "norm", "index"))
@@ -197,7 +186,6 @@ def _compare(
     tokens: FrequencyTokens,
     candidates: dict[str, Float[Array, " n"]],
 ) -> None:
-    """Add the candidates' correlations; where more than a proxy is known also intervals, chance and the probe."""
     metrics["correlations"], metrics["contest"] = correlations(candidates, SEED)
     if metrics["proxy"]:
         return
@@ -215,11 +203,10 @@ def _compare(
     metrics["line"] = channel_line(candidates["frequency_channel"][occurs], candidates["log_frequency"][occurs])
 
 
-# What figures draw
+# Arrays for figures
 
 
 def _arrays(tokens: FrequencyTokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
-    """Return columns of a sample of the tokens of known frequency, and the ids and names of these."""
     ids = _sample(np.flatnonzero(tokens.known))
     columns = {"log_frequency": tokens.log_frequency, **columns}
     arrays = {f"token_{name}": np.asarray(column)[ids].astype(np.float32) for name, column in columns.items()}

@@ -1,5 +1,3 @@
-"""What is planted for the claims of this finding."""
-
 import numpy as np
 from numpy import ndarray as Array
 

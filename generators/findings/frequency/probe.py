@@ -1,5 +1,3 @@
-"""How well frequency can be read from all channels together: a linear probe, on tokens that it was not fitted on."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -10,8 +8,8 @@ from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
 from generators.maths.resampling import resample_items, spearman_of
 
-FOLDS = 5  # of neighbouring ids, so that what drifts along the ids doesn't help
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of the mean energy of a channel
+FOLDS = 5  # folds of neighboring ids, so that drift along the ids doesn't help
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # relative to the mean energy of a channel
 
 
 class Probe(TypedDict):

@@ -1,5 +1,3 @@
-"""Tables of channels, candidates and tokens."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -15,16 +13,12 @@ EXTREMES = 20  # tokens listed at either end
 
 
 class ChannelRhos(TypedDict):
-    """Rank correlations of every channel."""
-
     frequency: list[float]
     norm: list[float]
     index: list[float]
 
 
 class FrequencyChannelRow(TypedDict):
-    """One channel's rank correlations."""
-
     channel: int
     rho_frequency: float
     rho_norm: float
@@ -32,8 +26,6 @@ class FrequencyChannelRow(TypedDict):
 
 
 class ExtremeRow(TokenCells):
-    """A token at one end of the frequency channel."""
-
     end: str
     value: float
     log_frequency: float | None
@@ -51,7 +43,6 @@ class TrendRow(TokenCells):
 def tables(
     tokens: FrequencyTokens, values: Float[Array, " V"], rhos: ChannelRhos, rho: float, pairs: list[Correlation]
 ) -> dict[str, Table]:
-    """Return the tables, given every token's value in the frequency channel and that channel's correlation."""
     found = {
         "channels": table_of(
             "The channels that go with frequency most", list(FrequencyChannelRow.__annotations__), _strongest(rhos)

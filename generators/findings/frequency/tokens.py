@@ -1,5 +1,3 @@
-"""The tokens of a model as frequency is looked for in them."""
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +7,7 @@ from numpy import ndarray as Array
 from generators.findings.inputs import Vocabulary
 from generators.maths.blocks import spread_ids
 
-COMPARED = 5000  # tokens, spread over the ids, that nulls and the probe are computed on
+COMPARED = 5000  # tokens, spread over the ids, used for nulls and the probe
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,6 @@ class FrequencyTokens:
 
     @property
     def known(self) -> Bool[Array, " V"]:
-        """Return the tokens whose frequency is known."""
         return np.isfinite(self.log_frequency)
 
     @property

@@ -1,5 +1,3 @@
-"""What is claimed of the gains: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.sentences import first, listed
@@ -13,7 +11,7 @@ from generators.maths.channels import ConsistentChannel
 SAME = "The first norm's gain is equal in all channels."
 WITHOUT = "There is no position embedding to compare the gain with."
 DOWN, DOWN_PARTLY = -0.50, -0.25  # correlation
-MOST_NAMED = 4  # of channels that tie
+MOST_NAMED = 4  # tied channels named in a sentence
 # The channel must top at least so many layers, and at least one layer in so many.
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 
@@ -58,13 +56,12 @@ def _one_channel(measured: Measurements[GainsMetrics]) -> Tested | Untested:
         chance=null,
         holds_at=_least("holds", layers),
         partly_at=_least("partly", layers),
-        also=median is not None and median >= SMALLEST_RATIO and len(found["tied"]) == 1,
-        also_partly=median is not None and median >= SMALLEST_RATIO,
+        extra_condition_met=median is not None and median >= SMALLEST_RATIO and len(found["tied"]) == 1,
+        partly_condition_met=median is not None and median >= SMALLEST_RATIO,
     )
 
 
 def _who_tops(found: ConsistentChannel, median: float | None) -> str:
-    """Return which channel tops most layers; where several do, all of them."""
     layers, topped = found["n_layers"], found["layers_topped"]
     in_layers = f"in {topped} of {layers} layers"
     if len(found["tied"]) > 1:
@@ -83,7 +80,6 @@ def _by_chance(null: Chance | None) -> str:
 
 
 def _too_little(median: float | None) -> str:
-    """Return that a channel leads by less than is needed; nothing where it leads by enough."""
     if median is None or median >= SMALLEST_RATIO:
         return ""
     return f" At least {SMALLEST_RATIO:g} times the runner-up is needed."

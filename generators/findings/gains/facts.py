@@ -1,5 +1,3 @@
-"""What the norms do to each channel."""
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,7 +10,6 @@ NORMS: dict[Norm, str] = {"ln1": "before attention", "ln2": "before the MLP"}
 
 
 def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield every channel's gain in every layer, and which channel tops most layers."""
     yield EntityNumbers(POSITION_STD, found.arrays.get("position_std"), order="largest", name="position_std")
     for norm, place in NORMS.items():
         gain, layers = found.arrays.get(f"{norm}_gain"), found.arrays.get(f"{norm}_layers")

@@ -1,5 +1,3 @@
-"""Gain against position std for every layer, and their correlations by layer."""
-
 from functools import partial
 from typing import Any
 
@@ -14,12 +12,11 @@ from generators.findings.measured import Measurements
 from generators.maths.channels import ConsistentChannel
 
 COLUMNS = 4
-MOST_PANELS = 24  # of deeper models, layers evenly spaced are drawn
+MOST_PANELS = 24  # deeper models show evenly spaced layers
 BEFORE = {"ln1": "attention", "ln2": "the MLP"}
 
 
 def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
-    """Return gain against position std for every layer, ln1 and ln2, and the correlations by layer."""
     metrics, arrays = measured.metrics, measured.arrays
     shown = [
         Figure(
@@ -37,9 +34,8 @@ def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
 
 
 def _position_std(arrays: dict[str, Array]) -> Array | None:
-    """Return how much each channel of the position embeddings varies; None where none does, or there are none."""
     std = arrays.get("position_std")
-    return None if std is None or not (std > 0).any() else std  # of one position it is not a number
+    return None if std is None or not (std > 0).any() else std  # NaN for a single position
 
 
 def layers_drawn(count: int) -> Int[Array, " drawn"]:
@@ -48,7 +44,6 @@ def layers_drawn(count: int) -> Int[Array, " drawn"]:
 
 
 def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | None) -> Any:
-    """Draw one scatter panel per layer that is drawn; the consistent channel is ringed where there is one."""
     from matplotlib.ticker import NullFormatter
 
     gains, layers = arrays[f"{norm}_gain"], arrays[f"{norm}_layers"]
@@ -75,7 +70,6 @@ def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | 
 
 
 def draw_correlations(correlation: dict[Norm, dict[str, float | None]]) -> Any:
-    """Draw the correlation of each norm by layer."""
     figure, ax = style.plot(width=6.4, height=3.2)
     for index, norm in enumerate(NORMS):
         layers = [int(layer) for layer, value in correlation[norm].items() if value is not None]

@@ -1,5 +1,3 @@
-"""How the gains of every norm relate to positions, and which channels they raise."""
-
 from typing import Literal
 
 import numpy as np
@@ -22,8 +20,8 @@ Norm = Literal["ln1", "ln2"]
 NORMS: tuple[Norm, ...] = ("ln1", "ln2")
 TOP = 5
 SEED = 20211138
-SMALLEST_RATIO = 1.1  # to the runner-up, in the median, from which a channel is singled out
-TURNS = 100  # of the whole stream, each of which costs a rotation
+SMALLEST_RATIO = 1.1  # median ratio to the runner-up from which a channel is singled out
+TURNS = 100  # random rotations of the whole stream
 
 
 class Ranks(TypedDict):
@@ -65,8 +63,6 @@ class GainsMetrics(TypedDict):
 
 
 class NormRow(TypedDict):
-    """One norm of one layer."""
-
     norm: Norm
     layer: int
     correlation: float | None
@@ -79,9 +75,6 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
 
     Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,), and `position_embedding` (n, d) and `token_embedding`
     (V, d) when there.
-
-    Raises:
-        NotApplicableError: fewer than 16 channels.
     """
     gains = {norm: _gains(inputs, norm) for norm in NORMS}
     first = next(iter(gains["ln2"].values()))
@@ -108,7 +101,6 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
 
 
 def _gains(inputs: Inputs, norm: Norm) -> dict[int, Float[Array, " d"]]:
-    """Return |gain| by layer, of the layers that have it."""
     roles = {layer: f"blocks.{layer}.{norm}.gain" for layer in range(inputs.architecture.n_layer)}
     return {
         layer: np.abs(np.asarray(inputs.weights[role], np.float64))
@@ -141,7 +133,6 @@ def log_correlation(std: Float[Array, " d"], gain: Float[Array, " d"]) -> float 
 
 
 def _ranks(channel: int, std: Float[Array, " d"] | None, weights: Weights) -> Ranks:
-    """Return the ranks of a channel among all, as far as P and E are present."""
     E = weights.get("token_embedding")
     ranks: Ranks = {
         "channel": channel,
@@ -188,7 +179,6 @@ def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, 
 
 
 def _interval(std: Float[Array, " d"] | None, gain: Float[Array, " d"] | None) -> Interval | None:
-    """Return the interval of `log_correlation`."""
     if std is None or gain is None or log_correlation(std, gain) is None:
         return None
     both = (std > 0) & (gain > 0)

@@ -1,5 +1,3 @@
-"""What is claimed of heads on text: rules, numbers and sentences."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -11,18 +9,16 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.running import mean_over_windows, ratio_over_windows
 
-ATTENDS = 0.1  # weight of some head on the previous token, below which there is nothing to predict
+ATTENDS = 0.1  # largest weight on the previous token below which there is nothing to predict
 PREVIOUS = {"holds": 0.5, "partly": 0.3}  # weight on the previous token
 RETAINED = {"holds": 0.8, "partly": 0.5}
 
 
 def name(row: HeadRow) -> str:
-    """Return what a sentence calls a head."""
     return f"L{row['layer']}H{row['head']}"
 
 
 def _by_window(measured: Measurements[HeadsMetrics], positions: int, heads: list[int]) -> Float[Array, " windows"]:
-    """Return the weight on the previous token, a mean over heads, window by window."""
     return measured.arrays["previous"][positions][:, heads].astype(np.float64).mean(axis=1)
 
 

@@ -1,5 +1,3 @@
-"""Where each head looks on text."""
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,11 +7,10 @@ from generators.findings.heads.measure import HeadsMetrics
 from generators.findings.measured import Measurements
 
 ON_TEXT = ("on text", "on text, positions in groups of ten", "on text, positions removed")
-RANKS = ("first", "second", "third")  # of heads that are listed by name
+RANKS = ("first", "second", "third")  # for heads listed by name
 
 
 def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield every head's mean attention, if every head has a row; heads count layer by layer."""
     each = sorted(found.metrics["heads"], key=lambda row: (row["layer"], row["head"]))
     if not each or len(each) != count:
         return

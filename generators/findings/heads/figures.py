@@ -1,5 +1,3 @@
-"""Every head's attention by offset on text, and the previous token's share by positions alone and on text."""
-
 from functools import partial
 from typing import Any, cast
 
@@ -13,13 +11,12 @@ from generators.findings.contract import Figure
 from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
 from generators.findings.measured import Measurements
 
-KERNELS = "kernel-map"  # the figure of the same heads by their weights alone, where the model has one
+KERNELS = "kernel-map"  # figure of the same heads from weights alone, if the model has one
 COLUMNS = (("by positions alone", "by_position_alone"), ("on text", "on_text"), ("in groups of ten", "in_groups"))
-MOST_DRAWN = 16  # heads by offset, those that look most at the previous token first
+MOST_DRAWN = 16  # heads drawn by offset, strongest previous-token heads first
 
 
 def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:
-    """Return attention by offset, the grid of heads, and, where there is a kernel, how well it foretells."""
     rows = measured.metrics["heads"]
     shown = [
         Figure(
@@ -36,7 +33,6 @@ def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:
 
 
 def draw_grid(rows: list[HeadRow]) -> Any:
-    """Draw a cell for each head: by positions alone where that is known, on text, and in groups of ten."""
     drawn = _grids(rows)
     layers, heads = drawn[0].values.shape
     figure = style.canvas(width=2.5 * len(drawn) + 1.0, height=0.8 + 2.1 * max(0.5, min(1.6, layers / heads)))
@@ -52,21 +48,18 @@ def draw_grid(rows: list[HeadRow]) -> Any:
 
 
 def _grids(rows: list[HeadRow]) -> list[Grid]:
-    """Return the weight on the previous token of every head, in each way that it is known."""
     shape = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
     columns = [(title, _column(rows, key)) for title, key in COLUMNS]
     return [Grid(title, values.reshape(shape)) for title, values in columns if np.isfinite(values).all()]
 
 
 def choose_head(rows: list[HeadRow], arrays: dict[str, Array]) -> HeadGrid:
-    """Return the same grids, text first, from which a head is chosen to see its attention by offset."""
     grids = sorted(_grids(rows), key=lambda grid: grid.name != "on text")
     lines = (ByOffset("on text", arrays["offsets"], arrays["attention"][0]),)
     return HeadGrid("weight on the previous token", tuple(grids), lines, beside=KERNELS)
 
 
 def draw_offsets(rows: list[HeadRow], arrays: dict[str, Array]) -> Any:
-    """Draw the mean attention by offset of the heads that look most at the previous token."""
     offsets, attention = arrays["offsets"], arrays["attention"]
     chosen = sorted(range(len(rows)), key=lambda i: -rows[i]["on_text"])[:MOST_DRAWN]
     figure, axes = style.panels(len(chosen), 4, (2.0, 1.4), (0.6, 0.8), sharex=True, sharey=True)
@@ -82,7 +75,6 @@ def draw_offsets(rows: list[HeadRow], arrays: dict[str, Array]) -> Any:
 
 
 def draw_forecast(rows: list[HeadRow]) -> Any:
-    """Draw one dot per head: the weight on the previous token by positions alone, and on text."""
     figure, ax = style.plot(width=4.6, height=4.0)
     layers = np.array([row["layer"] for row in rows])
     x = np.array([row["by_position_alone"] for row in rows], float)
@@ -95,5 +87,4 @@ def draw_forecast(rows: list[HeadRow]) -> Any:
 
 
 def _column(rows: list[HeadRow], key: str) -> Float[Array, " heads"]:
-    """Return one number of every head, NaN where it is None."""
     return np.array([cast(dict[str, float | None], row)[key] for row in rows], np.float64)

@@ -1,5 +1,3 @@
-"""How much of its attention each head would give the previous token if positions were all that its layer reads."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -13,11 +11,7 @@ from generators.maths.kernels import attention, kernel_of
 def weights_on_previous(
     weights: Weights, architecture: Architecture, P: Float[Array, "n d"]
 ) -> Float[Array, " heads"]:
-    """Return the kernel's weight at offset 1 of every head, layer by layer; beyond layer 0 a caricature.
-
-    Raises:
-        NotApplicableError: P alone doesn't tell.
-    """
+    """Return the kernel's weight at offset 1 of every head, layer by layer; beyond layer 0 a caricature."""
     found, stream = [], stream_of(weights, architecture, P)
     for layer in range(architecture.n_layer):
         queries, keys = queries_and_keys(weights, architecture, stream, layer)

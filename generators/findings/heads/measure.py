@@ -1,5 +1,3 @@
-"""Where every head looks on text, with positions as they are, in groups of ten, and removed."""
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
@@ -24,7 +22,7 @@ Positions = Literal["as they are", "in groups", "removed"]
 POSITIONS: tuple[Positions, ...] = ("as they are", "in groups", "removed")
 REACH = 16  # offsets on either side
 PASSES = 7
-PERMUTATIONS = 999  # of heads, for the correlation that chance gives
+PERMUTATIONS = 999  # permutations of heads for the null correlation
 
 
 class HeadRow(TypedDict):
@@ -73,9 +71,6 @@ def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
 
     Runs the model on 64 windows three times with attention kept, one layer at a time, and three times on random
     tokens. The kernel by positions alone needs `position_embedding` and the tensors that queries and keys come from.
-
-    Raises:
-        CannotRunError: where heads look can't be seen in this architecture.
     """
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED, PASSES)
@@ -120,7 +115,6 @@ def _table(inputs: Inputs, run: Run) -> Float[Array, "n d"] | None:
 def _ways(
     run: Run, P: Float[Array, "n d"] | None, m: int
 ) -> Iterator[tuple[Positions, AbstractContextManager[None]]]:
-    """Yield the contexts of running with positions as they are, in groups, and removed."""
     yield "as they are", nullcontext()
     if run.position_kind is None or (run.position_kind == "table" and P is None):
         return  # equal rows carry no position
@@ -151,7 +145,6 @@ def _attention(
 
 
 def _kernel(inputs: Inputs, P: Float[Array, "n d"] | None) -> Float[Array, " heads"] | None:
-    """Return every head's weight on the previous token if it sees positions alone, None where weights don't tell."""
     layers = range(inputs.architecture.n_layer)
     if P is None or any(f"blocks.{i}.attn.{name}" not in inputs.weights for i in layers for name in "qk"):
         return None

@@ -1,5 +1,3 @@
-"""The curve along its positions: how fast it turns, how well rows are told apart, and which shape its waves have."""
-
 import numpy as np
 from jaxtyping import Complex, Float, Int
 from numpy import ndarray as Array
@@ -11,16 +9,16 @@ from generators.maths import curve, surrogates, turning
 
 SEED = 20230714
 DRAWS = 100
-WINDOWS = 20  # into which the curve is cut to see how fast it turns
-MOST_CHANNELS = 40  # whose waves are looked at
-PERIODS = 120  # that are tried for each channel
+WINDOWS = 20  # windows along the curve for measuring its turn rate
+MOST_CHANNELS = 40  # channels tested for their wave shape
+PERIODS = 120  # periods tried per channel
 LEAST_CYCLES, MOST_CYCLES = 0.5, 12.0
-ROWS_PER_CYCLE = 16  # at least: the third harmonic of faster waves is hardly sampled
+ROWS_PER_CYCLE = 16  # minimum: faster waves hardly sample their third harmonic
 TRIANGLE = 1 / 9  # third harmonic of a triangle wave over its first
 SQUARE_ROOT_OF_ROUNDING = 1e-8
 BLOCK = 512
-MOST_COMPARED = 1024  # rows whose cosines are rebuilt, evenly spaced
-MOST_ASKED = 8192  # rows whose nearest other row is looked for
+MOST_COMPARED = 1024  # evenly spaced rows used to rebuild cosines
+MOST_ASKED = 8192  # rows searched for their nearest other row
 
 
 class StartSpeed(TypedDict):
@@ -94,7 +92,7 @@ def along(
     return found, speeds | harmonics
 
 
-# How fast it turns
+# Turn rate
 
 
 def turn_rates(points: Float[Array, "rows 2"], window: int) -> Float[Array, " windows"]:
@@ -134,7 +132,7 @@ def _in_plane(rows: Float[Array, "rows d"]) -> Float[Array, "rows 2"] | None:
     return scores.values @ planes[0].axes if planes else None
 
 
-# How well rows are told apart
+# Distances between rows
 
 
 def nearest_rows(
@@ -156,7 +154,6 @@ def nearest_rows(
 
 
 def told_apart(rows: Float[Array, "n d"]) -> ToldApart:
-    """Return how often the nearest row is a neighbor."""
     whole, in_three = (_offsets(each) for each in (rows, curve.principal_scores(rows, 3).values))
     return {
         "neighbor_share": float(np.mean(whole == 1)),
@@ -172,7 +169,6 @@ def _offsets(rows: Float[Array, "n c"]) -> Int[Array, " asked"]:
 
 
 def smallest_distance(P: Float[Array, "n d"]) -> SmallestDistance:
-    """Return the closest two of all rows."""
     asked, nearest, distances = nearest_rows(P - P.mean(axis=0))
     first, step = int(distances.argmin()), float(np.median(curve.step_lengths(P)))
     return {
@@ -197,7 +193,7 @@ def cosine_rebuilt(rows: Float[Array, "n d"]) -> float | None:
     return 1 - float(np.sum((whole - three_only) ** 2)) / spread if spread else None
 
 
-# Which shape its waves have
+# Wave shape
 
 
 def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, Array]]:

@@ -18,9 +18,9 @@ from generators.maths.curve_statistics import TOP_ENERGY, Name
 from generators.maths.resampling import NullSummary
 
 SEED = 20230714
-FURTHER_DRAWS = 100  # of what judges nothing, and of Gaussian rows, which hardly differ
-LONG = 16_384  # positions; of longer curves, which take as much more time, fewer are drawn
-FEWEST = 99  # draws that have a 99th percentile
+FURTHER_DRAWS = 100  # draws of reference nulls, and of Gaussian rows, which hardly differ
+LONG = 16_384  # positions; longer curves take more time, so fewer are drawn
+FEWEST = 99  # draws needed for a 99th percentile
 HALF = 0.5  # correlation at the distance that is a curve's memory
 IN_WORDS: dict[Null, str] = {
     "smooth": "featureless curves as smooth as P",
@@ -32,7 +32,7 @@ IN_WORDS: dict[Null, str] = {
     "other positions": "other positions",
 }
 LASTING, IN_WORDS_LASTING = "own memory", "featureless curves as slow to forget as P in channels as loud as its own"
-ByNull = dict[str, StoredChance]  # null -> what it gives; empty where P is too short for the number
+ByNull = dict[str, StoredChance]  # null -> its distribution; empty where P is too short for the number
 
 
 class HelixChances(TypedDict):
@@ -47,7 +47,7 @@ class HelixChances(TypedDict):
     energy_top30: ByNull
 
 
-class FurtherChances(TypedDict):
+class ReferenceNulls(TypedDict):
     """What random walks and Gaussian rows give where they don't judge, and smooth curves for the energy (median)."""
 
     explained_variance_3d: ByNull
@@ -70,15 +70,12 @@ class Smoothness(TypedDict):
 
 
 class HelixDraws(TypedDict):
-    """All that chance gives for one P."""
-
     smoothness: Smoothness
     chance: HelixChances
-    beside: FurtherChances
+    beside: ReferenceNulls
 
 
 def draw(P: Float[Array, "n d"]) -> HelixDraws:
-    """Return what chance gives for the numbers of P that are claimed about."""
     nulls, further_nulls = (CurveNulls(P, _draws(most, len(P)), SEED) for most in (DRAWS, FURTHER_DRAWS))
     outliers, _ = curve.outlier_positions(P)
     run = P[curve.longest_run(len(P), outliers)]
@@ -122,7 +119,6 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
 
 
 def _draws(most: int, n: int) -> int:
-    """Return how many curves of n positions are drawn."""
     return most if n <= LONG else min(most, FEWEST)
 
 

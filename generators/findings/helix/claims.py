@@ -1,5 +1,3 @@
-"""What is claimed of the position curve: rules, numbers and sentences."""
-
 from collections.abc import Callable
 
 from generators.base.sentences import listed, many
@@ -17,16 +15,16 @@ THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
 FEWEST_TURNS = 1.0
 STEADY = 1 / 3  # net angle over summed steps: two steps on for each one back; rows in any order have 1 / sqrt(n)
 FRAYED = 0.02  # share of variance
-SMOOTH = 0.5  # correlation of neighbours, below which rows are no curve that a start could lie off
+SMOOTH = 0.5  # correlation of neighbors below which rows form no curve
 EVEN, EVEN_PARTLY = 0.05, 0.10  # std/mean
-ALL = 1 - 1e-6  # of the variance
+ALL = 1 - 1e-6  # share of the variance
 EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
-ROUNDED_EVEN = 1e-3  # the same of a table of sines that is kept in 16 bits
-GAIN, GAIN_PARTLY = 0.5, 0.25  # over predicting no movement
+ROUNDED_EVEN = 1e-3  # std/mean; the same for a table of sines stored in 16 bits
+GAIN, GAIN_PARTLY = 0.5, 0.25  # gain over predicting no movement
 EXACT_GAIN = 1.0
-NOTHING = 0.005  # it would be shown as 0.00
+NOTHING = 0.005  # smaller values would be shown as 0.00
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
-LOW_RANK_FACTOR = 1.5  # times the energy that Gaussian rows have
+LOW_RANK_FACTOR = 1.5  # multiple of the energy of Gaussian rows
 
 
 def _three_components(measured: Measurements[HelixMetrics]) -> Tested:
@@ -50,13 +48,12 @@ def _three_components(measured: Measurements[HelixMetrics]) -> Tested:
         form=share,
         chance=null,
         interval=pair(metrics["intervals"]["explained_variance_3d"]),
-        also=cleaned >= THREE,
-        also_partly=cleaned >= THREE_PARTLY,
+        extra_condition_met=cleaned >= THREE,
+        partly_condition_met=cleaned >= THREE_PARTLY,
     )
 
 
 def _by_chance(null: Chance | None, form: Callable[[float], str], limit: str = "99th percentile") -> str:
-    """Return what a null gives, as the beginning of a list; nothing without one."""
     return "" if null is None else f"{null.null} {form(null.median)} ({limit} {form(null.limit)}), "
 
 
@@ -67,7 +64,6 @@ def winding_planes(metrics: HelixMetrics) -> list[StoredPlane]:
 
 
 def winds(metrics: HelixMetrics) -> bool:
-    """Return whether the claim about winding holds."""
     planes = winding_planes(metrics)
     return metrics["sines"] is not None or (
         metrics["winding"] >= FEWEST_TURNS and bool(planes) and _steady(planes[0])
@@ -75,7 +71,6 @@ def winds(metrics: HelixMetrics) -> bool:
 
 
 def _steady(plane: StoredPlane) -> bool:
-    """Return whether a curve turns in a plane rather than to and fro."""
     return plane["steadiness"] >= STEADY
 
 
@@ -108,12 +103,11 @@ def _winding(measured: Measurements[HelixMetrics]) -> Tested:
         chance=null,
         interval=interval,
         partly_at=null.limit,
-        also=steady,
+        extra_condition_met=steady,
     )
 
 
 def _others(metrics: HelixMetrics) -> str:
-    """Return whether the strongest plane is alone in winding more than chance."""
     others = winding_planes(metrics)[1:]
     if not others:
         return "No other plane winds more than chance."
@@ -161,7 +155,7 @@ def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
         form=lambda *values: f"{two(*(100 * each for each in values))} points",
         chance=null,
         interval=pair(measured.metrics["intervals"]["fraying"]),
-        also=lag_one >= SMOOTH,
+        extra_condition_met=lag_one >= SMOOTH,
     )
 
 
@@ -232,14 +226,12 @@ def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
 
 
 def _at_each(gains: list[float], like: float) -> str:
-    """Return gains without a sign where all have that of `like`, else how the error changes."""
     if all((gain >= 0) == (like >= 0) for gain in gains):
         return listed([share(abs(gain)) for gain in gains])
     return "error " + listed([("−" if gain >= 0 else "+") + share(abs(gain)) for gain in gains])
 
 
 def _removed_by_chance(null: Chance) -> str:
-    """Return how much of the error a rotation would remove from chance's curves, or add to it."""
     median, limit = share(abs(null.median)), share(abs(null.limit))
     if null.median >= 0:
         return f"remove {median} (99th percentile {limit})"

@@ -1,5 +1,3 @@
-"""What the helix says of positions, and what other pages take from it."""
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,11 +10,10 @@ from generators.findings.measured import Measurements
 from generators.maths.curve import principal_scores
 from generators.maths.surrogates import smooth_curve
 
-SEED = 0  # of the curve that chance is shown by
+SEED = 0  # seed of the random curve shown for comparison
 
 
 def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield how long each position's embedding is, and how far it lies from the next."""
     yield EntityCount(found.metrics["n_positions"])
     yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "norms", "largest")
     if (steps := found.arrays.get("steps")) is not None:

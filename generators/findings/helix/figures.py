@@ -1,5 +1,3 @@
-"""The position curve in three dimensions, along its axis, by its waves, cosines, norms, and beside tokens."""
-
 from functools import partial
 from typing import Any
 
@@ -15,11 +13,10 @@ from generators.findings.helix.claims import winding_planes, winds
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredLookBack
 from generators.findings.measured import Measurements
 
-FIRST_POSITIONS = 30  # drawn once more, large
+FIRST_POSITIONS = 30  # positions drawn again, enlarged
 
 
 def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
-    """Return the figures of the position curve, the 3-D curve first."""
     metrics, arrays = measured.metrics, measured.arrays
     cosines = partial(draw_cosine, arrays["cosine_matrix"], arrays["cosine_by_offset"], metrics["n_positions"])
     shown = [
@@ -57,7 +54,6 @@ def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
 
 
 def turn_helix(measured: Measurements[HelixMetrics]) -> Curve:
-    """Return the curve in three ranges of rows, coloured by position, by norm and, where it winds, by its angle."""
     metrics, arrays = measured.metrics, measured.arrays
     n = metrics["n_positions"]
     shares = tuple(metrics["explained_variance_ratio"][:3])
@@ -79,7 +75,6 @@ def _three_wide(scores: Float[Array, "rows c"]) -> Float[Array, "rows 3"]:
 
 
 def draw_helix(measured: Measurements[HelixMetrics]) -> Any:
-    """Draw the top three scores of each row range, coloured by position."""
     arrays, n, shares = measured.arrays, measured.metrics["n_positions"], measured.metrics["explained_variance_3d"]
     ranges: list[tuple[str, float | None, Float[Array, "rows 3"], int]] = [
         (f"positions 1 to {n - 1}", shares["no_first"], arrays["scores"][:, :3], 1)
@@ -96,13 +91,11 @@ def draw_helix(measured: Measurements[HelixMetrics]) -> Any:
 
 
 def _positions(metrics: HelixMetrics) -> slice:
-    """Return the longest run of positions without an outlier, on which turning is measured."""
     first, last = metrics["rows_without_outliers"]
     return slice(first, last + 1)
 
 
 def draw_planes(measured: Measurements[HelixMetrics]) -> Any:
-    """Draw the curve in its strongest plane and, where two wind more than chance, in the second, by position."""
     metrics, points = measured.metrics, measured.arrays["planes"]
     positions = np.arange(metrics["n_positions"])[_positions(metrics)]
     shown = min(points.shape[1] // 2, max(1, len(winding_planes(metrics))))
@@ -122,7 +115,6 @@ def draw_planes(measured: Measurements[HelixMetrics]) -> Any:
 
 
 def draw_waves(vectors: Float[Array, "n vectors"]) -> Any:
-    """Draw the leading left singular vectors below one another."""
     figure = style.canvas(width=8.5, height=5.2)
     axes = figure.subplots(vectors.shape[1], 1, sharex=True)
     for index, ax in enumerate(axes):
@@ -134,7 +126,6 @@ def draw_waves(vectors: Float[Array, "n vectors"]) -> Any:
 
 
 def draw_cosine(matrix: Float[Array, "m m"], by_offset: Float[Array, " offsets"], n: int) -> Any:
-    """Draw the matrix of cosine similarities beside their mean by offset."""
     figure = style.canvas(width=8.6, height=3.7)
     left, right = figure.subplots(1, 2)
     image = left.imshow(
@@ -155,7 +146,6 @@ def draw_cosine(matrix: Float[Array, "m m"], by_offset: Float[Array, " offsets"]
 
 
 def draw_norms(norms: Float[Array, " n"], outliers: list[int]) -> Any:
-    """Draw row norms by position, outlier positions ringed."""
     figure, ax = style.plot(width=8.5, height=3.2)
     ax.plot(norms, lw=1, color=style.COLOURS[0])
     if outliers:
@@ -167,7 +157,6 @@ def draw_norms(norms: Float[Array, " n"], outliers: list[int]) -> Any:
 
 
 def draw_steps(steps: Float[Array, " steps"], outliers: list[int]) -> Any:
-    """Draw the distance from every position to the next, and once more for the first positions."""
     figure = style.canvas(width=8.6, height=3.2)
     whole, start = figure.subplots(1, 2, width_ratios=(2, 1), sharey=True)
     from_position = np.arange(len(steps))
@@ -189,7 +178,6 @@ def draw_steps(steps: Float[Array, " steps"], outliers: list[int]) -> Any:
 
 
 def draw_look_back(looks: list[StoredLookBack]) -> Any:
-    """Draw the share of variance that each of the four maps leaves unexplained, for each offset."""
     figure, ax = style.plot(width=6.4, height=3.4)
     maps = (
         ([look["r2_identity"] for look in looks], "no movement", "^"),
@@ -208,7 +196,6 @@ def draw_look_back(looks: list[StoredLookBack]) -> Any:
 
 
 def draw_turn_rates(arrays: dict[str, Array]) -> Any:
-    """Draw turns per 100 tokens by position."""
     figure, ax = style.plot(width=8.5, height=3.0)
     rates = 100 * arrays["turn_rates"]
     ax.plot(arrays["rate_positions"], rates, "o-", ms=4, lw=1.2, color=style.COLOURS[0])
@@ -220,7 +207,6 @@ def draw_turn_rates(arrays: dict[str, Array]) -> Any:
 
 
 def draw_wave_shape(arrays: dict[str, Array]) -> Any:
-    """Draw the third harmonic of every channel as a dot, with those of a sine and of a triangle wave."""
     figure, ax = style.plot(width=6.4, height=3.0)
     ax.plot(arrays["third_harmonics"], "o", ms=5, color=style.COLOURS[0])
     for value, name, line in ((0.0, "sine", "-"), (TRIANGLE, "triangle wave", "--")):
@@ -231,7 +217,6 @@ def draw_wave_shape(arrays: dict[str, Array]) -> Any:
 
 
 def draw_tokens_and_positions(arrays: dict[str, Array]) -> Any:
-    """Draw tokens behind the positions, in three components and in the leading two."""
     scores, tokens = arrays["scores"][:, :3], arrays["token_scores"]
     positions = np.arange(1, len(scores) + 1)
     figure = style.canvas(width=8.6, height=4.4)

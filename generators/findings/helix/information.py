@@ -1,17 +1,15 @@
-"""How much the distance from the center, and the angle, say about a position."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-GROUPS = 16  # of like values; 4 bits tell them apart
-BLOCK = 16  # neighbouring positions that count as one
+GROUPS = 16  # groups of similar values (4 bits)
+BLOCK = 16  # neighboring positions treated as one
 SHUFFLES = 100
 SEED = 20230715
 FEWEST_IN_GROUP = 4
-ROUNDING = 1e-6  # of the largest value; that of float32 has grown by a few sums
-A_LITTLE = 1e-6  # radians: rounding must not take the first row to the end of the circle
+ROUNDING = 1e-6  # relative to the largest value: float32 rounding after a few sums
+ANGLE_EPSILON = 1e-6  # radians: keeps rounding from moving the first row to the end of the circle
 
 
 class Information(TypedDict):
@@ -34,7 +32,6 @@ class Information(TypedDict):
 
 
 def information(scores: Float[Array, "rows c"], plane: Float[Array, "rows 2"] | None) -> Information:
-    """Return what norm and angle say about the position of rows that follow one another."""
     groups = max(1, min(GROUPS, len(scores) // FEWEST_IN_GROUP))
     norm, angle = np.linalg.norm(scores[:, :3], axis=1), None if plane is None else _angle_from_start(plane)
     rng = np.random.default_rng(SEED)
@@ -70,7 +67,7 @@ def bits(values: Float[Array, " rows"], groups: int) -> float:
 
 def _angle_from_start(plane: Float[Array, "rows 2"]) -> Float[Array, " rows"]:
     angles = np.arctan2(plane[:, 1], plane[:, 0])
-    return (angles - angles[0] + A_LITTLE) % (2 * np.pi)
+    return (angles - angles[0] + ANGLE_EPSILON) % (2 * np.pi)
 
 
 def variance_explained_by(values: Float[Array, " rows"], groups: int) -> float:

@@ -1,5 +1,3 @@
-"""The shape of the position embeddings: spectrum, turning, looking back, where it breaks, its lengths."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -24,7 +22,7 @@ SEED = 20230714
 PERMUTATIONS = 8
 FIRST_STEPS = slice(1, 10)  # between positions 1 and 10
 COSINE_PIXELS = 256
-SAMPLED_TOKENS = 2000  # drawn among the positions
+SAMPLED_TOKENS = 2000  # tokens drawn among the positions
 PLANES_DRAWN = 2
 
 
@@ -45,7 +43,7 @@ class StoredWave(TypedDict):
 
     cycles: int  # per context
     period_tokens: float
-    share: float  # of the component's spectral power within two bins of the peak
+    share: float  # share of the component's spectral power within two bins of the peak
 
 
 class StoredPlane(TypedDict):
@@ -71,9 +69,9 @@ class StoredLookBack(TypedDict):
     r2_affine: float
     r2_translation: float
     r2_identity: float
-    gain: float  # of the rotation over predicting no movement
+    gain: float  # gain of the rotation over predicting no movement
     translation_gain: float
-    tokens_per_turn: list[float]  # of the rotation's planes, fastest first
+    tokens_per_turn: list[float]  # per plane of the rotation, fastest first
 
 
 class Spacing(TypedDict):
@@ -149,8 +147,6 @@ class HelixMetrics(Spectrum, Turning, HelixDraws):
 
 
 class RangeRow(TypedDict):
-    """One range of rows."""
-
     rows: str
     explained_variance_3d: float | None
 
@@ -173,9 +169,6 @@ def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
 
     Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there; of the architecture whether P is
     computed by a formula.
-
-    Raises:
-        NotApplicableError: fewer than 16 positions or channels, or all rows of P but the first alike.
     """
     P = _positions(inputs.weights)
     E = inputs.weights.get("token_embedding")
@@ -350,7 +343,7 @@ def _tables(metrics: HelixMetrics) -> dict[str, Table]:
         {"rows": "late", "explained_variance_3d": ranges["late"]},
         {"rows": "early", "explained_variance_3d": ranges["early"]},
     ]
-    ratios = metrics["explained_variance_ratio"]  # of more components than have waves
+    ratios = metrics["explained_variance_ratio"]  # has more components than the waves
     wave_rows: list[WaveRow] = [
         {"component": rank, "explained_variance_ratio": ratio, **wave}
         for rank, (wave, ratio) in enumerate(zip(metrics["waves"], ratios, strict=False), start=1)
@@ -395,14 +388,12 @@ def _arrays(P: Float[Array, "n d"], scores: Float[Array, "rows c"]) -> dict[str,
 
 
 def _points(scores: Float[Array, "rows c"], planes: tuple[turning.Plane, ...]) -> Float[Array, "rows coordinates"]:
-    """Return the curve in its strongest planes, two columns for each; in two components where it has none."""
     bases = [plane.axes for plane in planes[:PLANES_DRAWN]]
     points = scores @ np.hstack(bases) if bases else scores[:, :2]
     return np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1])))).astype(np.float32)
 
 
 def _among_positions(E: Float[Array, "V d"], P: Float[Array, "n d"], components: PCA) -> dict[str, Array]:
-    """Return tokens, spread over all ids, in the components of the positions and from the same origin."""
     ids, top = spread_ids(len(E), SAMPLED_TOKENS), components.components[:3].T
     scores = E[ids] @ top.astype(E.dtype) - P[1:].mean(axis=0) @ top
     return {"token_ids": ids.astype(np.int32), "token_scores": scores.astype(np.float32)}

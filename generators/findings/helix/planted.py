@@ -1,5 +1,3 @@
-"""What is planted for the claims of this finding."""
-
 from collections.abc import Mapping
 from functools import cache
 
@@ -19,7 +17,6 @@ def with_frayed_start(rows: Array, noise: float, length: int = 100, seed: int = 
 
 
 def with_first_apart(rows: Array, distance: float) -> Array:
-    """Return rows of which the first is `distance` away from the second."""
     apart = rows.copy()
     direction = np.ones(rows.shape[1]) / np.sqrt(rows.shape[1])
     apart[0] = rows[1] + distance * direction
@@ -128,6 +125,6 @@ CONTROLS = Controls(
             "permuted rows of a trained P": "Four rows stand apart; in 4 of 256 orders one of them is first."
         },
     },
-    about=(P,),  # tokens are placed among the positions, and nothing is claimed of them
+    about=(P,),  # nothing is claimed about the tokens drawn among positions
     foregone=foregone,
 )

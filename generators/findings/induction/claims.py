@@ -1,5 +1,3 @@
-"""What is claimed of copying heads: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.sentences import first, many
@@ -9,15 +7,14 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
 
-COPIES = {"holds": 0.1, "partly": 0.05}  # of attention
-NEEDED = {"holds": 0.5, "partly": 0.25}  # of the benefit
-FED = {"holds": 0.5, "partly": 0.25}  # of the copying head's attention
-PREVIOUS = 0.15  # attention that a previous-token head gives the previous token at least
+COPIES = {"holds": 0.1, "partly": 0.05}  # share of attention
+NEEDED = {"holds": 0.5, "partly": 0.25}  # share of the benefit
+FED = {"holds": 0.5, "partly": 0.25}  # share of the copying head's attention
+PREVIOUS = 0.15  # smallest attention of a previous-token head to the previous token
 FEWEST_ERRORS = 3
 
 
 def best_of(metrics: InductionMetrics) -> InductionHeadRow:
-    """Return the head that copies most."""
     return metrics["heads"][metrics["best"]]
 
 
@@ -61,7 +58,7 @@ def _needed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
         form=share,
         baseline=others,
         interval=(found["low"], found["high"]),
-        also=more,
+        extra_condition_met=more,
     )
 
 
@@ -85,7 +82,7 @@ def _fed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
         form=share,
         baseline=float(np.median(found["others"])),
         interval=(found["low"], found["high"]),
-        also=found["drop"] > max(found["others"]),
+        extra_condition_met=found["drop"] > max(found["others"]),
     )
 
 

@@ -1,5 +1,3 @@
-"""What other pages take from copying heads: numbers of heads, words for columns and the search."""
-
 from collections.abc import Iterator
 
 from generators.base.text import share
@@ -10,7 +8,6 @@ from generators.findings.measured import Measurements
 
 
 def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield how much every head copies; heads count layer by layer."""
     rows, best = found.metrics["heads"], best_of(found.metrics)
     if len(rows) != count:
         return

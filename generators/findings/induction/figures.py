@@ -1,5 +1,3 @@
-"""Which heads copy, and what they lose while others are silenced."""
-
 from functools import partial
 from typing import Any
 
@@ -16,7 +14,6 @@ MOST_DRAWN = 4
 
 
 def figures(measured: Measurements[InductionMetrics]) -> list[Figure]:
-    """Return the map of heads, their attention by distance, and what silencing heads takes from the best one."""
     metrics = measured.metrics
     shown = [
         Figure("induction-heads", "Heads that copy", partial(draw_heads, metrics["heads"])),
@@ -34,7 +31,6 @@ def figures(measured: Measurements[InductionMetrics]) -> list[Figure]:
 
 
 def draw_heads(rows: list[InductionHeadRow]) -> Any:
-    """Draw a cell for each head: attention to what followed, and to the same token before."""
     layers, heads = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
     figure = style.canvas(width=6.4, height=0.8 + 2.2 * max(0.5, min(1.6, layers / heads)))
     axes = figure.subplots(1, 2, sharey=True)
@@ -50,7 +46,6 @@ def draw_heads(rows: list[InductionHeadRow]) -> Any:
 
 
 def draw_distances(rows: list[InductionHeadRow], by_distance: Float[Array, "heads distances"], half: int) -> Any:
-    """Draw attention by distance of the heads that copy most; a dotted line is where the copied token is."""
     figure, ax = style.plot(width=6.4, height=3.2)
     chosen = sorted(range(len(rows)), key=lambda i: -rows[i]["copying"])[:MOST_DRAWN]
     offsets = np.arange(1, by_distance.shape[1])
@@ -64,7 +59,6 @@ def draw_distances(rows: list[InductionHeadRow], by_distance: Float[Array, "head
 
 
 def draw_drops(rows: list[InductionHeadRow]) -> Any:
-    """Draw one dot for each silenced head: its attention to the previous token, and what the copying head loses."""
     figure, ax = style.plot(width=4.8, height=3.4)
     for row in rows:
         if row["drop"] is None:

@@ -1,5 +1,3 @@
-"""Heads that copy: on random tokens seen twice, which heads look at what followed, and which heads feed them."""
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from math import comb
@@ -17,16 +15,16 @@ from generators.findings.running import SEED, WindowMean, mean_over_windows, rat
 
 # The draw: sequences of tokens that occur in the text, each as likely as any other, half a window long, seen twice.
 SEQUENCES = 32
-FEW_SEQUENCES = 8  # on which heads are silenced one at a time
+FEW_SEQUENCES = 8  # sequences for silencing single heads
 LONGEST = 256
-NEAREST = 16  # tokens back; nearer distances are what heads by distance look at
-APART = 4  # of the distances of the null from those of copying
-FEWEST_SEQUENCES = 2  # on which sets of heads are
+NEAREST = 16  # tokens back; closer ones are where heads look by distance alone
+APART = 4  # smallest gap between the null's distances and those of copying
+FEWEST_SEQUENCES = 2  # minimum sequences for silencing sets of heads
 SILENCED = 24  # heads at most, those that look most at the previous token first
-SETS = 99  # of other heads
+SETS = 99  # random sets of other heads
 PASSES = 3 * SEQUENCES + 2 * SILENCED * FEW_SEQUENCES + SETS * FEWEST_SEQUENCES
 FEWEST_DISTANCES = 99
-SHORTEST = 24  # tokens of a half
+SHORTEST = 24  # tokens per half
 
 
 class InductionHeadRow(TypedDict):
@@ -185,7 +183,6 @@ def _looks(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int) -> 
 
 
 def _other_distances(by_distance: Float[Array, "heads distances"], half: int) -> StoredChance | None:
-    """Return the largest attention of any head to other distances, None where there are too few of them."""
     largest = by_distance[:, NEAREST : half - APART].max(axis=0)
     return drawn("other distances", largest) if len(largest) >= FEWEST_DISTANCES else None
 
@@ -231,7 +228,6 @@ def _feeding(
 
 
 def _sets(heads: list[int], size: int, most: int) -> list[list[int]]:
-    """Return at most so many different sets of so many heads; none where there are fewer heads."""
     if len(heads) < size:
         return []
     rng = np.random.default_rng([SEED, 3])
@@ -244,7 +240,6 @@ def _sets(heads: list[int], size: int, most: int) -> list[list[int]]:
 def _copying_attention(
     run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, head: int
 ) -> Float[Array, " sequences"]:
-    """Return a head's mean attention to what followed, of each sequence."""
     found, (layer, place) = np.zeros(len(ids)), divmod(head, run.architecture.n_head)
 
     def see(at: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
@@ -258,7 +253,6 @@ def _copying_attention(
 
 
 def _copying(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, best: int) -> Copying:
-    """Return how much better the second half is predicted, and what of that single heads are needed for."""
     n_head, heads = run.architecture.n_head, run.architecture.n_layer * run.architecture.n_head
 
     def silenced(head: int, count: int) -> Float[Array, " sequences"]:

@@ -1,5 +1,3 @@
-"""The largest clump by chance, among tokens with the model's lengths and spread in random directions."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -9,9 +7,9 @@ from generators.findings.nulls import drawn
 from generators.findings.outliers.clump import crowding, find_clump, spread
 from generators.maths.spectra import gram
 
-TURNS = 100  # draws: neighbours among hundreds of tokens are sought in each
-SAMPLE = 512  # tokens of a draw; how close is close goes by their own distances, and sizes by their number
-SPREAD = 4096  # tokens, over all ids, whose spread and lengths are taken
+TURNS = 100  # draws, each with a neighbor search among hundreds of tokens
+SAMPLE = 512  # tokens per draw; "close" depends on their own distances, sizes on their number
+SPREAD = 4096  # tokens, over all ids, from which spread and lengths are taken
 SEED = 20211240
 SCATTERED = "tokens of these lengths in random directions"
 

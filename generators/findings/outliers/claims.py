@@ -1,5 +1,3 @@
-"""What is claimed of outliers: one rule, and its sentences."""
-
 from dataclasses import dataclass
 
 from generators.base.sentences import many
@@ -11,8 +9,8 @@ from generators.findings.outliers.clump import FEWEST_MEMBERS
 from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.outliers.members import ClumpMetrics
 
-FEWEST_KNOWN = 10  # tokens known to be unused, from which on they decide what the cluster is
-MOST_OF_THEM = 0.5  # that the cluster must hold
+FEWEST_KNOWN = 10  # known unused tokens needed to decide what the cluster is
+MOST_OF_THEM = 0.5  # share of them the cluster must hold
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Known:
     tokens: int
     in_clump: int
     how: str
-    most_often: int | None = None  # how often any token of the cluster occurs, where that was counted
+    most_often: int | None = None  # largest count of any token in the cluster, if counted
 
     @property
     def among(self) -> bool:
@@ -67,13 +65,12 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
         clump["size"],
         answer,
         chance=null,
-        also=sure is not None and sure.among,
-        also_partly=sure is None or not sure.elsewhere,
+        extra_condition_met=sure is not None and sure.among,
+        partly_condition_met=sure is None or not sure.elsewhere,
     )
 
 
 def _what_is_known(size: int, sure: Known | None) -> str:
-    """Return what is known of the cluster's tokens, and what is only inferred."""
     if sure is None:
         return "Nothing shows whether they are unused, so the claim holds partly at most"
     if not sure.tokens:

@@ -11,14 +11,14 @@ from generators.findings.sizes import asked_tokens
 from generators.maths.blocks import norms
 from generators.maths.neighbours import nearest_distance, neighbours_within
 
-SPREAD = 1024  # tokens, spread over the vocabulary, whose nearest neighbours say what distance is typical
-CLOSE = 0.5  # of the typical distance: how close others must be to crowd a token, and the largest radius of a clump
-CROWD = 9  # others that make a token crowded
+SPREAD = 1024  # tokens, spread over the vocabulary, used to find the typical nearest-neighbor distance
+CLOSE = 0.5  # share of the typical distance: crowding distance, and largest radius of a clump
+CROWD = 9  # close tokens needed for a token to count as crowded
 FEWEST_MEMBERS = CROWD + 1
-RADIUS = 1.5  # in median distances of the members from their centre
-ISOLATION = 2  # in twice its radius an isolated ball holds at most this many times as many tokens
-SEEDS = 8  # crowded tokens that a ball is grown from before giving up
-STEPS = 50  # of growing it
+RADIUS = 1.5  # multiple of the members' median distance from their center
+ISOLATION = 2  # largest growth in tokens at twice the radius of an isolated ball
+SEEDS = 8  # crowded tokens tried as starting points
+STEPS = 50  # growth steps
 BLOCK = 1024
 EPS32 = float(np.finfo(np.float32).eps)
 
@@ -37,7 +37,6 @@ class Crowding:
 
     @property
     def reach(self) -> float:
-        """Return how close others must be."""
         return CLOSE * self.typical
 
     @property
@@ -61,18 +60,16 @@ class Clump:
 
     @property
     def isolated(self) -> bool:
-        """Return whether the surroundings are emptier than the ball."""
         return self.within_twice_the_radius <= ISOLATION * len(self.members)
 
 
 def crowding(E: Float[Array, "V d"]) -> Crowding:
-    """Return how close the rows of E, at least two, lie to one another."""
     nearest = nearest_distance(E, spread(len(E), SPREAD))
     typical = float(np.median(nearest))
     asked = asked_tokens(E)
     if asked is None:
         return Crowding(nearest, neighbours_within(E, CLOSE * typical), typical)
-    others = np.zeros(len(E), np.int64)  # a token that isn't asked begins no clump, but may be in one
+    others = np.zeros(len(E), np.int64)  # unsampled tokens can't start a clump, but may be in one
     others[asked] = neighbours_within(E, CLOSE * typical, asked)
     return Crowding(nearest, others, typical)
 
@@ -85,7 +82,7 @@ def spread(count: int, most: int) -> Int[Array, " n"]:
 def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
     """Return the largest isolated ball that grows from crowded tokens, the most crowded first; None without any."""
     if found.typical == 0:
-        return None  # most tokens share their embedding with another one: nothing is close by comparison
+        return None  # most tokens share their embedding with another, so nothing is close in comparison
     squares = norms(E) ** 2
     seeds = found.crowded.copy()
     largest: Clump | None = None

@@ -1,5 +1,3 @@
-"""The longest and the shortest tokens, those at either end of the frequency channel, those that the sources name."""
-
 import re
 from collections import Counter
 
@@ -15,7 +13,7 @@ from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, cells
 
 EXTREMES = 20  # tokens listed at either end
-NAMED = 5  # of them in a sentence
+NAMED = 5  # tokens named in a sentence
 # Tokens of GPT-2 that the sources name: absorbing others, among the longest, in the clump, or all of these.
 BY_NAME = re.compile(rb" ?(BuyableInstoreAndOnline|natureconservancy|conservancy|(\xc3\x83\xc3\x82)+)")
 
@@ -37,15 +35,11 @@ class EndByNorm(TypedDict):
 
 
 class Ends(TypedDict):
-    """The longest and the shortest tokens."""
-
     longest: EndByNorm
     shortest: EndByNorm
 
 
 class EndRow(TokenCells):
-    """One of the longest or shortest embeddings."""
-
     end: str
     group: str | None
     norm: float
@@ -53,8 +47,6 @@ class EndRow(TokenCells):
 
 
 class EndOfChannelRow(TokenCells):
-    """A token at one end of the frequency channel."""
-
     end: str
     value: float
     norm: float
@@ -88,11 +80,9 @@ class TokenPlaces:
 
     @property
     def count(self) -> int:
-        """Return how many tokens are listed at either end."""
         return min(EXTREMES, len(self.by_norm) // 2)
 
     def ends(self) -> Ends:
-        """Return the longest and the shortest tokens in numbers."""
         return {"longest": self._end(self.by_norm[::-1]), "shortest": self._end(self.by_norm)}
 
     def _end(self, order: Int[Array, " V"]) -> EndByNorm:
@@ -111,7 +101,6 @@ class TokenPlaces:
         }
 
     def tables(self) -> dict[str, Table]:
-        """Return the tokens at either end by norm, and of the channel; those that the sources name, if any."""
         titled = "The longest and the shortest token embeddings"
         found = {"norms": table_of(titled, list(EndRow.__annotations__), self._by_norm())}
         if self.along is not None:
@@ -151,7 +140,6 @@ class TokenPlaces:
         ]
 
     def _named(self) -> list[NamedRow]:
-        """Return those that the sources name, longest first."""
         ids = named_by_sources(self.tokens.vocabulary)
         by_norm, along = _places(self.by_norm), None if self.along is None else _places(self.along)
         rows: list[NamedRow] = [
@@ -168,7 +156,6 @@ class TokenPlaces:
 
 
 def named_by_sources(vocabulary: Vocabulary | None) -> list[int]:
-    """Return the tokens that the sources name, in vocabularies that have them."""
     return [] if vocabulary is None else [i for i, text in enumerate(vocabulary.raw_bytes) if BY_NAME.fullmatch(text)]
 
 

@@ -1,5 +1,3 @@
-"""What is known of each token from where its embedding lies: norm, neighbors, cluster, whether it ever occurs."""
-
 from collections.abc import Iterator
 
 from generators.base.text import two
@@ -28,7 +26,6 @@ SAMPLES = (
 
 
 def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield what is known of samples of the tokens, of the clump's surroundings, and of tokens that never occur."""
     m, arrays = found.metrics, found.arrays
     yield EntityCount(m["n_tokens"])
     for ids, norm, name in SAMPLES:
@@ -48,7 +45,6 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
 
 
 def _nearest(found: Measurements[OutliersMetrics]) -> dict[int, float]:
-    """Return distances to the nearest other token: of some tokens spread over ids, and of the clump's members."""
     nearest, of_members = found.arrays.get("nearest"), found.arrays.get("member_nearest")
     around, inside = found.arrays.get("around_ids"), found.arrays.get("around_is_member")
     if nearest is None:

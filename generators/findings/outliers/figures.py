@@ -1,5 +1,3 @@
-"""Norms with the clump marked, the clump from near, nearest neighbours, and the candidates' indicator."""
-
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -20,7 +18,6 @@ from generators.findings.token_cells import name
 
 
 def figures(measured: Measurements[OutliersMetrics]) -> list[Figure]:
-    """Return the figures; without a clump, frequencies or candidates those of these are absent."""
     metrics, tables, arrays = measured.metrics, measured.tables, measured.arrays
     n_tokens, channel, candidates = metrics["n_tokens"], metrics["frequency_channel"], metrics["candidates"]
     shown = [
@@ -52,7 +49,6 @@ def figures(measured: Measurements[OutliersMetrics]) -> list[Figure]:
 
 
 def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
-    """Draw norms by token index, the clump on top, the extremes named."""
     figure, ax = style.plot(width=8.6, height=3.8)
     _dots(ax, arrays["ids"], arrays["norm"], style.COLOURS[0], "tokens", 2)
     if "member_ids" in arrays:
@@ -66,7 +62,6 @@ def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
 
 
 def search_norms(arrays: dict[str, Array], extremes: Table, n_tokens: int) -> Scatter:
-    """Return norms by token index, the clump apart, with every drawn token's name."""
     groups = [Group("tokens", 0, arrays["ids"], arrays["ids"], arrays["norm"], arrays.get("token_name"))]
     if "member_ids" in arrays:
         ids = arrays["member_ids"]
@@ -76,7 +71,6 @@ def search_norms(arrays: dict[str, Array], extremes: Table, n_tokens: int) -> Sc
 
 
 def draw_channel(arrays: dict[str, Array], channel: int) -> Any:
-    """Draw norms against the channel that goes with frequency most, the clump on top."""
     figure, ax = style.plot(width=6.4, height=4.2)
     _dots(ax, arrays["channel"], arrays["norm"], style.COLOURS[0], "tokens", 3)
     if "member_channel" in arrays:
@@ -87,7 +81,6 @@ def draw_channel(arrays: dict[str, Array], channel: int) -> Any:
 
 
 def draw_clump(arrays: dict[str, Array], members: Table, surroundings: Table) -> Any:
-    """Draw members and surroundings in their plane, some of both named."""
     figure, ax = style.plot(width=8.6, height=5.6)
     plane = arrays["around_plane"]
     for colour, (part, label) in enumerate(_parts(arrays)):
@@ -102,7 +95,6 @@ def draw_clump(arrays: dict[str, Array], members: Table, surroundings: Table) ->
 def _named_around(
     arrays: dict[str, Array], members: Table, surroundings: Table
 ) -> tuple[list[dict[str, Any]], Float[Array, "named 2"]]:
-    """Return which tokens of the clump and around it are named, in turn, and where they lie in their plane."""
     at = dict(zip(arrays["around_ids"].tolist(), arrays["around_plane"], strict=True))
     drawn = [row for row in members.named() if row["id"] in at]
     chosen = [drawn[i] for i in spread(len(drawn), LABELLED)]
@@ -112,7 +104,6 @@ def _named_around(
 
 
 def search_clump(arrays: dict[str, Array], members: Table, surroundings: Table, n_tokens: int) -> Scatter:
-    """Return the clump and its surroundings in their plane with every token's name, some of both written beside."""
     names, groups = arrays.get("around_name"), []
     for colour, (part, label) in enumerate(_parts(arrays)):
         x, y = arrays["around_plane"][part].T
@@ -125,7 +116,6 @@ def search_clump(arrays: dict[str, Array], members: Table, surroundings: Table, 
 
 
 def draw_nearest(arrays: dict[str, Array], typical: float) -> Any:
-    """Draw histograms of nearest-neighbour distances, of tokens spread over the vocabulary and of the clump."""
     figure, ax = style.plot(width=6.4, height=3.4)
     groups = [("nearest", "tokens spread over the vocabulary"), ("member_nearest", "the cluster")]
     edges = np.linspace(0, max(1e-9, *(float(arrays[key].max()) for key, _ in groups if key in arrays)), BINS)
@@ -140,7 +130,6 @@ def draw_nearest(arrays: dict[str, Array], typical: float) -> Any:
 
 
 def draw_indicator(arrays: dict[str, Array], candidates: Candidates) -> Any:
-    """Draw the histogram of the indicator of under-trained tokens with the candidates' limit."""
     figure, ax = style.plot(width=6.4, height=3.4)
     ax.stairs(arrays["indicator_counts"], arrays["indicator_edges"], fill=True, color=style.COLOURS[0], alpha=0.8)
     ax.axvline(candidates["at_most"], ls="--", lw=1, color=style.INK, alpha=0.7)
@@ -149,7 +138,6 @@ def draw_indicator(arrays: dict[str, Array], candidates: Candidates) -> Any:
 
 
 def _parts(arrays: dict[str, Array]) -> tuple[tuple[Array, str], tuple[Array, str]]:
-    """Return which of the tokens around the clump are outside and inside, each with what a legend calls them."""
     member = arrays["around_is_member"]
     return (~member, "nearest other tokens"), (member, "the cluster")
 
@@ -159,7 +147,6 @@ def _dots(ax: Any, x: Array, y: Array, colour: str, label: str, size: float) -> 
 
 
 def _name_points(ax: Any, points: Float[Array, "n 2"], rows: list[dict[str, Any]]) -> None:
-    """Write the tokens' names beside their points where nothing else is; the limits of the axes are kept."""
     ax.set_xlim(ax.get_xlim())
     ax.set_ylim(ax.get_ylim())
     shown = [labels.label(name(row["id"], row["readable"])) for row in rows]

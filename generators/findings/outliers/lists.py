@@ -13,8 +13,8 @@ from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, cells
 from generators.maths.spectra import right_singular_vectors
 
-FEWEST, SHARE = 20, 0.01  # tokens on a list: at least 20, otherwise one in a hundred
-MANY = 3  # lists on which a token must be
+FEWEST, SHARE = 20, 0.01  # tokens per list: 1 % of the vocabulary, at least 20
+MANY = 3  # lists a token must be on
 MOST_ROWS = 40
 SEED = 20211216
 
@@ -42,8 +42,6 @@ class OutlierLists(TypedDict):
 
 
 class ListedRow(TokenCells):
-    """A token on at least three lists."""
-
     lists: list[str]
     norm: float
 

@@ -1,5 +1,3 @@
-"""Which token embeddings are longest and shortest, which form a clump, and which look under-trained."""
-
 import numpy as np
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
@@ -25,8 +23,6 @@ BINS = 60
 
 
 class Norms(TypedDict):
-    """How long the embeddings are."""
-
     mean: float
     std: float
     min: float
@@ -34,8 +30,6 @@ class Norms(TypedDict):
 
 
 class OutliersChances(TypedDict):
-    """By number that is claimed about."""
-
     clump: StoredChance
 
 
@@ -66,9 +60,6 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     contains a token, and frequencies, for the channel that the picture shows norms against and, where they are counts
     of the training text, for the tokens that are known to be unused. The clump is found without either of these;
     counts and names only judge it. `position_embedding` says how much of the clump lies in positions' directions.
-
-    Raises:
-        NotApplicableError: fewer than 100 tokens or 16 channels.
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)
@@ -121,7 +112,6 @@ def _norms(tokens: OutlierTokens) -> Norms:
 
 
 def _sample(tokens: OutlierTokens, channel: int | None) -> dict[str, Array]:
-    """Return norms of tokens spread over the vocabulary, and, where there is one, their frequency channel."""
     ids = spread(len(tokens.norms), DRAWN)
     arrays: dict[str, Array] = {"ids": ids.astype(np.int32), "norm": tokens.norms[ids]}
     if channel is not None:

@@ -1,5 +1,3 @@
-"""What is in the clump and around it: numbers, tables, and the plane in which both are drawn."""
-
 import re
 from collections import Counter
 
@@ -16,14 +14,12 @@ from generators.findings.token_cells import TokenCells, cells, names
 from generators.maths.neighbours import nearest_distance
 from generators.maths.spectra import pca, right_singular_vectors, subspace_size
 
-UNUSED = re.compile(rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+")  # what vocabularies call them
-AROUND = 400  # members, and as many tokens nearest to them, drawn around the clump
-LABELLED = 40  # tokens of either kind that may be labelled there
+UNUSED = re.compile(rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+")  # in vocabularies
+AROUND = 400  # members drawn, and as many of the nearest other tokens
+LABELLED = 40  # labeled tokens of each kind
 
 
 class NamedUnused(TypedDict):
-    """Tokens whose names say that they are unused."""
-
     tokens: int
     in_clump: int
 
@@ -50,15 +46,12 @@ class InPositions(TypedDict):
 
 
 class PlacedRow(TokenCells):
-    """A token and its distance from the clump's centre."""
-
     group: str | None
     distance: float
     norm: float
 
 
 def describe(clump: Clump, vocabulary: Vocabulary | None) -> ClumpMetrics:
-    """Return the clump in numbers, the groups of its members by size."""
     members = np.sort(clump.members).tolist()
     return ClumpMetrics(
         size=len(members),
@@ -81,7 +74,6 @@ def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:
 
 
 def in_positions(tokens: OutlierTokens, clump: Clump, P: Float[Array, "n d"] | None) -> InPositions | None:
-    """Return how much of members, and of other tokens, lies where positions do; None without positions."""
     if P is None or P.shape[1] != tokens.E.shape[1] or len(clump.members) == len(tokens.E):
         return None
     k = subspace_size(*P.shape)
@@ -98,14 +90,12 @@ def in_positions(tokens: OutlierTokens, clump: Clump, P: Float[Array, "n d"] | N
 
 
 def nearest_others(tokens: OutlierTokens, clump: Clump) -> Int[Array, " n"]:
-    """Return the tokens nearest to the clump's centre that are not in it, nearest first."""
     squares = tokens.norms**2 - 2 * tokens.along(clump.centre)
     squares[clump.members] = np.inf
     return np.argsort(squares, kind="stable")[: min(AROUND, len(squares) - len(clump.members))]
 
 
 def tables(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Table]:
-    """Return the clump's members and the tokens `near` it, each with the distance from its centre."""
     columns, near = list(PlacedRow.__annotations__), near[:LABELLED]
     distances = np.linalg.norm(tokens.E[near] - clump.centre, axis=1)
     return {
@@ -133,7 +123,6 @@ def _placed(tokens: OutlierTokens, ids: Int[Array, " n"], distances: Float[Array
 
 
 def arrays(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"], channel: int | None) -> dict[str, Array]:
-    """Return members by norm, nearest neighbour and, if one is given, channel; clump and surroundings in a plane."""
     shown = clump.members[spread(len(clump.members), AROUND)]
     around = np.concatenate([shown, near])
     return {
@@ -150,7 +139,6 @@ def arrays(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"], channel:
 
 
 def _plane(rows: Float[Array, "n d"]) -> Float[Array, "n 2"]:
-    """Return the two leading principal scores, 0 where a single channel has no second."""
     scores = pca(rows.astype(np.float64)).scores
     plane = np.zeros((len(rows), 2))
     plane[:, : min(2, scores.shape[1])] = scores[:, :2]

@@ -1,8 +1,6 @@
-"""What is planted for the claims of this finding."""
-
 from generators.findings.plantings import Controls, D, E, Planting, Scene, V, noise
 
-NEVER = -5.0  # log-frequency of a token that occurs never, where made-up counts are exp(5 + z) - 1
+NEVER = -5.0  # log-frequency of a token that never occurs; made-up counts are exp(5 + z) - 1
 
 
 def huddling(at: Scene, s: float) -> None:

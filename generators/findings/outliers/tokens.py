@@ -1,5 +1,3 @@
-"""The tokens of a model as outliers are looked for among them."""
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +10,11 @@ from generators.maths.blocks import blocks
 
 @dataclass(frozen=True)
 class OutlierTokens:
-    """Embeddings, their norms, and, where it is known, the vocabulary."""
-
     E: Float[Array, "V d"]
     norms: Float[Array, " V"]
     vocabulary: Vocabulary | None
 
     def group(self, token_id: int) -> str | None:
-        """Return what kind of text a token is, None without a vocabulary."""
         return None if self.vocabulary is None else self.vocabulary.groups[token_id]
 
     def along(self, direction: Float[Array, " d"]) -> Float[Array, " V"]:

@@ -17,10 +17,10 @@ from generators.findings.outliers.clump import Clump
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, cells
 
-CANDIDATE_SHARE = 0.02  # of the vocabulary: how many tokens count as candidates for under-trained ones
-MOST_CANDIDATES = 200  # of them in the table
-CONTAINING = 5  # longer tokens named for each
-APART = ("byte", "special", "unassigned")  # groups of candidates that are counted and not listed
+CANDIDATE_SHARE = 0.02  # share of the vocabulary that counts as candidates for under-trained tokens
+MOST_CANDIDATES = 200  # candidates in the table
+CONTAINING = 5  # longer tokens named per candidate
+APART = ("byte", "special", "unassigned")  # candidate groups counted but not listed
 
 
 class KnownUnused(TypedDict):
@@ -47,8 +47,6 @@ class Candidates(TypedDict):
 
 
 class UnusedRow(TokenCells):
-    """A token that the training text never has."""
-
     group: str | None
     in_clump: bool
     norm: float
@@ -72,7 +70,6 @@ class Indicator:
 
     @property
     def candidates(self) -> Int[Array, " n"]:
-        """Return the tokens with the smallest values, smallest first."""
         most = max(1, int(CANDIDATE_SHARE * len(self.values)))
         return np.argsort(self.values, kind="stable")[:most]
 
@@ -89,7 +86,6 @@ def indicator(tokens: OutlierTokens, clump: Clump | None, tied: bool) -> Indicat
 
 
 def candidates(found: Indicator, vocabulary: Vocabulary | None) -> Candidates:
-    """Return how many candidates there are, and how many of these are of the groups that aren't listed."""
     ids = found.candidates.tolist()
     groups = None if vocabulary is None else Counter(vocabulary.groups[i] for i in ids)
     return {
@@ -101,7 +97,6 @@ def candidates(found: Indicator, vocabulary: Vocabulary | None) -> Candidates:
 
 
 def candidate_table(found: Indicator, vocabulary: Vocabulary | None, counts: Int[Array, " V"] | None) -> Table:
-    """Return the candidates, with their counts where the training text's are known."""
     ids = [i for i in found.candidates.tolist() if vocabulary is None or vocabulary.groups[i] not in APART]
     which = f"the first {MOST_CANDIDATES} of {len(ids)} candidates" if len(ids) > MOST_CANDIDATES else "candidates"
     return table_of(
@@ -123,7 +118,6 @@ def _candidate(i: int, value: float, vocabulary: Vocabulary | None, counts: Int[
 
 
 def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
-    """Return how the clump fares against the counts of the training text."""
     unused = int((counts == 0).sum())
     inside = counts[[] if clump is None else clump.members]
     held = int((inside == 0).sum())
@@ -137,7 +131,6 @@ def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
 
 
 def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: OutlierTokens) -> Table:
-    """Return the tokens that the training text never has, and which of them are in the clump."""
     members = set() if clump is None else set(clump.members.tolist())
     rows: list[UnusedRow] = [
         {

@@ -1,5 +1,3 @@
-"""What is claimed of the line of positions: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.text import in_units, share, two
@@ -9,19 +7,17 @@ from generators.findings.nulls import chance, drawn
 from generators.findings.position_line.costs import FEWEST_OTHERS
 from generators.findings.position_line.measure import LineRow, PositionLineMetrics
 
-STRAIGHT = {"holds": 0.8, "partly": 0.6}  # of the curve's variance in its first component
-CORRELATION = {"holds": 0.95, "partly": 0.9}  # of that component with the position
-CARRIED = {"holds": 0.5, "partly": 0.25}  # of the curve's variance in one channel
-RELIABLE = 0.9  # correlation of the curve from one half of the text with that from the other; below, noise shapes it
+STRAIGHT = {"holds": 0.8, "partly": 0.6}  # share of the curve's variance in its first component
+CORRELATION = {"holds": 0.95, "partly": 0.9}  # correlation of that component with the position
+CARRIED = {"holds": 0.5, "partly": 0.25}  # share of the curve's variance in one channel
+RELIABLE = 0.9  # correlation of the curves from both halves of the text; lower values mean noise
 
 
 def middle_of(metrics: PositionLineMetrics) -> LineRow:
-    """Return the row of the layer at half the depth."""
     return metrics["layers"][metrics["middle"]]
 
 
 def _noise(row: LineRow) -> Untested | None:
-    """Return why a curve can't be judged, None where both halves of the text give the same."""
     if row["reliability"] >= RELIABLE:
         return None
     return Untested(
@@ -44,13 +40,12 @@ def _line(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
         form=share,
         chance=found,
         interval=(row["line_low"], row["line_high"]),
-        also=row["r"] >= CORRELATION["holds"],
-        also_partly=row["r"] >= CORRELATION["partly"],
+        extra_condition_met=row["r"] >= CORRELATION["holds"],
+        partly_condition_met=row["r"] >= CORRELATION["partly"],
     )
 
 
 def _not_in_step(row: LineRow) -> str:
-    """Return what correlation is needed that a long enough first component misses."""
     if row["r"] >= CORRELATION["holds"] or row["line_share"] < STRAIGHT["partly"]:
         return ""
     to_hold = " to hold" if row["r"] >= CORRELATION["partly"] else ""
@@ -98,7 +93,7 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
         form=two,
         chance=chance(found),
         holds_at=found["limit"],
-        also=not dearer,
+        extra_condition_met=not dearer,
     )
 
 

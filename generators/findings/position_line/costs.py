@@ -1,5 +1,3 @@
-"""What it costs to hold single channels of the stream constant."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -9,9 +7,9 @@ from generators.base.runs import Run
 from generators.findings.running import SEED, WindowMean, first_windows, mean_over_windows
 
 WINDOWS = 32
-SWEPT_WINDOWS = 4  # on which other channels are held: their costs are compared with one another only
+SWEPT_WINDOWS = 4  # windows for other channels, whose costs are compared only with one another
 OTHERS = 99
-FEWEST_OTHERS = 99  # a rank among fewer can't be as rare as 1 in 100
+FEWEST_OTHERS = 99  # needed for a rank as rare as 1 in 100
 CHANNEL_SEED = 126
 
 

@@ -1,5 +1,3 @@
-"""What other pages take from the line of positions: notes on channels, words for columns and the search."""
-
 from collections.abc import Iterator
 
 from generators.base.text import share, two
@@ -10,7 +8,6 @@ from generators.findings.position_line.measure import PositionLineMetrics
 
 
 def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield what the channel that carries most of position costs."""
     row, cost = middle_of(found.metrics), found.metrics["cost"]
     held = two(cost["at_its_mean"]["mean"])
     yield EntityNote(

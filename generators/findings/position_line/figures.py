@@ -1,5 +1,3 @@
-"""The curve of positions turning into a line, layer by layer, and what its strongest channel's loss costs."""
-
 from functools import partial
 from typing import Any
 
@@ -24,7 +22,6 @@ LINES = (
 
 
 def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
-    """Return the curve against position layer by layer, its numbers by depth, and costs of channels."""
     rows, scores = measured.metrics["layers"], upright(measured.arrays["scores"])
     return [
         Figure(
@@ -50,7 +47,6 @@ def upright(scores: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]:
 
 
 def draw_line(scores: Float[Array, "layers m 3"], rows: list[LineRow]) -> Any:
-    """Draw the first component against position at up to eight depths, beside the straight line that fits it."""
     shown = sorted({round(i) for i in np.linspace(0, len(rows) - 1, min(len(rows), MOST_PANELS))})
     figure, axes = style.panels(len(shown), 4, (2.2, 1.9), (0.7, 0.6), sharex=True, sharey=True)
     positions = np.arange(1, scores.shape[1] + 1)
@@ -66,7 +62,6 @@ def draw_line(scores: Float[Array, "layers m 3"], rows: list[LineRow]) -> Any:
 
 
 def turn_line(scores: Float[Array, "layers m 3"], rows: list[LineRow]) -> Curve:
-    """Return position and the first two components of every layer, to be turned, with the numbers of that layer."""
     m = scores.shape[1]
     along = (np.arange(m) - (m - 1) / 2) / (m / 4)
     stages = tuple(
@@ -100,7 +95,6 @@ def _name(layer: int, count: int) -> str:
 
 
 def draw_depth(rows: list[LineRow]) -> Any:
-    """Draw shares and the correlation with position by depth."""
     figure, ax = style.plot(width=6.8, height=3.2)
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):
@@ -114,7 +108,6 @@ def draw_depth(rows: list[LineRow]) -> Any:
 
 
 def draw_costs(cost: ChannelCost) -> Any:
-    """Draw the costs of other channels in order, and those of the one that carries most of position."""
     figure, ax = style.plot(width=6.2, height=3.0)
     others = np.sort(cost["others"])
     ax.plot(np.linspace(0, 100, len(others)), others, ".", ms=4, color=style.TOKEN_GREY, label="other channels")

@@ -1,5 +1,3 @@
-"""The curve of positions in every layer: how straight it is, which channel carries it, and whether it is needed."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

@@ -1,5 +1,3 @@
-"""Sums over windows of one stage of the stream, from which the means of positions follow."""
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,11 +11,11 @@ from generators.findings.running import FOLDS
 class PositionSums:
     """What is stored of the hidden states (windows, n, d) of one stage."""
 
-    folds: Int[Array, " windows"]  # of each window (`folds_of`)
+    folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
     n: int
     d: int
-    sums: Float[Array, "folds n d"] = field(init=False)  # over the windows of a fold
-    squares: Float[Array, " d"] = field(init=False)  # over windows and positions, without position 0
+    sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
+    squares: Float[Array, " d"] = field(init=False)  # summed over windows and positions, without position 0
 
     def __post_init__(self) -> None:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
@@ -30,7 +28,6 @@ class PositionSums:
             self.squares += np.einsum("nd,nd->d", state[1:], state[1:], dtype=np.float64)
 
     def counts(self) -> Float[Array, " folds"]:
-        """Return how many windows each fold has."""
         return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
 
     def means(self, folds: slice | list[int] = slice(None)) -> Float[Array, "m d"]:
@@ -38,6 +35,5 @@ class PositionSums:
         return self.sums[folds, 1:].sum(axis=0, dtype=np.float64) / self.counts()[folds].sum()
 
     def variances(self) -> Float[Array, " d"]:
-        """Return the variance of every channel over windows and positions."""
         count = len(self.folds) * (self.n - 1)
         return self.squares / count - self.means().mean(axis=0) ** 2

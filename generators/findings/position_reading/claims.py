@@ -1,5 +1,3 @@
-"""What is claimed of how the first layer reads the curve: rules, numbers and sentences."""
-
 from collections.abc import Callable, Sequence
 
 from generators.base.text import share, two
@@ -8,12 +6,12 @@ from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
 from generators.findings.position_reading.measure import HeadReading, PositionReadingMetrics
 
-FEWEST_HEADS = 3  # from which one can stand out from the median
-STRONG = 5.0  # times the median head, from which a head reads positions strongly
-TIMES_CHANCE = 2.0  # that the strongest head must reach, where that asks for more
-OF_REST = 0.5  # of the way from chance to 1
+FEWEST_HEADS = 3  # heads needed for one to stand out from the median
+STRONG = 5.0  # multiple of the median head from which a head reads positions strongly
+TIMES_CHANCE = 2.0  # multiple of chance that the strongest head must also reach
+OF_REST = 0.5  # fraction of the way from chance to 1
 TURNED = 0.67
-ALL_OF_P = 0.99  # share of P's variance in the plane, from which any reading lies in it
+ALL_OF_P = 0.99  # share of P's variance in the plane above which any reading lies in it
 MOST_NAMED = 4
 
 
@@ -83,7 +81,6 @@ def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
 
 
 def _where(metrics: PositionReadingMetrics) -> str:
-    """Return by how much the strongest head's best key lies behind or ahead, where the curve has a direction."""
     top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
     tokens = top["tokens_back"]
     if tokens is None or top["degrees_back"] is None:
@@ -94,7 +91,6 @@ def _where(metrics: PositionReadingMetrics) -> str:
 
 
 def _chance(found: Chance, how: Callable[[float], str]) -> str:
-    """Return what chance gives in words."""
     return f"{found.null} would give {how(found.median)} (99th percentile {how(found.limit)})"
 
 

@@ -1,5 +1,3 @@
-"""How strongly each head of the first layer reads positions."""
-
 from collections.abc import Iterator
 
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
@@ -9,7 +7,6 @@ from generators.findings.position_reading.measure import PositionReadingMetrics
 
 
 def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield what heads of layer 0 read; heads count layer by layer, so that theirs come first."""
     each = found.metrics["heads"]
     yield EntityNumbers(
         "how strongly it reads positions, in times the median head of layer 0",

@@ -1,5 +1,3 @@
-"""How strongly each head reads positions, and its score by distance."""
-
 from functools import partial
 from typing import Any
 
@@ -12,11 +10,10 @@ from generators.findings.measured import Measurements
 from generators.findings.position_reading.claims import needed_strength
 from generators.findings.position_reading.measure import PositionReadingMetrics
 
-DRAWN = 4  # heads whose scores are drawn
+DRAWN = 4  # heads with their scores drawn
 
 
 def figures(measured: Measurements[PositionReadingMetrics]) -> list[Figure]:
-    """Return the strength of every head, and the scores of the strongest by distance."""
     metrics, arrays = measured.metrics, measured.arrays
     return [
         Figure("position-reading", "How strongly each head reads positions", partial(draw_strengths, metrics)),
@@ -25,13 +22,11 @@ def figures(measured: Measurements[PositionReadingMetrics]) -> list[Figure]:
 
 
 def strongest(metrics: PositionReadingMetrics) -> list[int]:
-    """Return the heads that read positions most strongly, strongest first."""
     ranked = sorted(metrics["heads"], key=lambda row: -(row["times_median"] or 0))
     return [row["head"] for row in ranked[:DRAWN]]
 
 
 def draw_strengths(metrics: PositionReadingMetrics) -> Any:
-    """Draw a dot per head: its strength, colored by the share that lies in the main plane."""
     figure, ax = style.plot(width=max(4.6, 0.3 * metrics["n_heads"] + 2.6), height=3.2)
     rows = [row for row in metrics["heads"] if row["times_median"]]
     chance = metrics["chance"]["times_median"]
@@ -57,7 +52,6 @@ def draw_strengths(metrics: PositionReadingMetrics) -> Any:
 
 
 def draw_scores(metrics: PositionReadingMetrics, arrays: dict[str, Array]) -> Any:
-    """Draw the mean score by distance of the strongest heads, each over its own largest."""
     figure, ax = style.plot(width=6.4, height=3.2)
     offsets, profiles = arrays["profile_offsets"], arrays["profiles"]
     if metrics["causal"]:

@@ -13,7 +13,7 @@ from numpy import ndarray as Array
 from generators.maths import turning
 from generators.maths.rotations import frames
 
-LEAST_TURNS = 0.6  # in the main plane, from which a curve has a direction of travel: a parabola makes half a turn
+LEAST_TURNS = 0.6  # turns in the main plane that give a curve a direction: a parabola makes half a turn
 Forms = Float[Array, "*draws heads k k"]
 
 
@@ -109,7 +109,6 @@ def resampled_effects(
 
 
 def _moments(scores: Float[Array, "rows k"], weights: Float[Array, "draws rows"]) -> Float[Array, "draws k k"]:
-    """Return the covariance of the scores in every resampling."""
     k, total = scores.shape[1], weights.sum(axis=1)[:, None]
     products = (scores[:, :, None] * scores[:, None, :]).reshape(len(scores), -1)
     mean = weights @ scores / total

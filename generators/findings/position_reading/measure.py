@@ -1,5 +1,3 @@
-"""How strongly the first layer's heads read the position curve, in which plane, and turned by how much."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

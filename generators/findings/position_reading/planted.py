@@ -1,5 +1,3 @@
-"""What is planted for the claims of this finding."""
-
 import numpy as np
 from numpy import ndarray as Array
 
@@ -51,7 +49,7 @@ def reads_main_plane(at: Scene, s: float) -> None:
 def reads_rotated(at: Scene, s: float) -> None:
     """Let every head compare the helix with itself turned, too, by an angle whose squared sine is s."""
     axes, width = _curve(at), D // at.sizes.n_head
-    pairs = [np.linalg.qr(noise(at, width, 2))[0].T for _ in range(at.sizes.n_head)]  # equally long, at right angles
+    pairs = [np.linalg.qr(noise(at, width, 2))[0].T for _ in range(at.sizes.n_head)]  # orthonormal pairs
     rotation = np.array([[np.sqrt(1 - s), -np.sqrt(s)], [np.sqrt(s), np.sqrt(1 - s)]])
     keys, turned = np.hstack(pairs), np.hstack([rotation @ pair for pair in pairs])
     for role, rows in ((QUERIES, turned), (KEYS, keys)):

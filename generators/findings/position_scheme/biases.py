@@ -14,7 +14,7 @@ from generators.maths.ranks import spearman
 
 DRAWS = 1000  # permutations of buckets
 SEED = 20200106
-OUTSIDE = (0.01, 0.99)  # of what permuted buckets give: a head beyond them prefers near or far
+OUTSIDE = (0.01, 0.99)  # quantiles over permuted buckets; a head beyond them prefers near or far
 Preference = Literal["near", "far", "neither"]
 
 BiasHead = TypedDict(
@@ -88,7 +88,6 @@ def bucketed(buckets: Buckets) -> Bucketed:
 
 
 def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tuple[Biases, dict[str, Array]]:
-    """Return what a table of relative biases gives each head, and the biases by offset as figures show them."""
     used = bucketed(buckets)
     biases = np.asarray(table, np.float64)[used["rows"]].T  # (heads, used)
     low, high = permuted(used)

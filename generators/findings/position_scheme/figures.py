@@ -1,5 +1,3 @@
-"""What positions do inside attention: periods of rotations, kernels of slopes, biases by offset."""
-
 from functools import partial
 from typing import Any
 
@@ -13,14 +11,13 @@ from generators.findings.measured import Measurements
 from generators.findings.position_scheme.biases import Biases
 from generators.findings.position_scheme.measure import PositionSchemeMetrics, Rotation, Slopes
 
-SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head that are drawn
-MOST_NAMED_HEADS = 32  # rows that bear their number
-MOST_SATURATED = 0.99  # of biases, from which on colours are full
+SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head to draw
+MOST_NAMED_HEADS = 32  # numbered rows
+MOST_SATURATED = 0.99  # quantile of biases at which colors saturate
 NAMED_OFFSETS = (0, 1, 2, 4, 8, 16, 32)
 
 
 def figures(measured: Measurements[PositionSchemeMetrics]) -> list[Figure]:
-    """Return what there is to see of the scheme: one picture, or none where positions are added to the stream."""
     metrics, arrays = measured.metrics, measured.arrays
     if metrics["biases"] is not None:
         title, draw = "What each head's bias adds, by offset", partial(draw_biases, metrics["biases"], arrays)
@@ -34,7 +31,6 @@ def figures(measured: Measurements[PositionSchemeMetrics]) -> list[Figure]:
 
 
 def draw_rotations(metrics: PositionSchemeMetrics, arrays: dict[str, Array]) -> Any:
-    """Draw the period of every rotated pair, the context across it; pairs that never come round are hollow."""
     figure, ax = style.plot(width=6.4, height=3.6)
     for index, rotation in enumerate(metrics["rotations"]):
         periods = arrays[f"periods_{index}"]
@@ -49,7 +45,7 @@ def draw_rotations(metrics: PositionSchemeMetrics, arrays: dict[str, Array]) -> 
         limits[metrics["n_ctx"]] = "context"
     for tokens, what in limits.items():
         ax.axhline(tokens, ls="--" if what == "context" else ":", lw=1, color=style.INK)
-        side = "left" if what == "context" else "right"  # where fewer marks are
+        side = "left" if what == "context" else "right"  # the side with fewer marks
         end = (0.02 if side == "left" else 0.98, tokens)
         ax.annotate(
             f"{what}: {tokens:,} tokens",
@@ -74,7 +70,6 @@ def _named(rotation: Rotation, n_layers: int) -> str:
 
 
 def draw_slopes(slopes: Slopes) -> Any:
-    """Draw the weight of equal content against distance for every head, steepest first; the half is marked."""
     figure, ax = style.plot(width=6.4, height=3.6)
     heads = sorted(slopes["heads"], key=lambda head: head["half_distance"])
     distances = np.geomspace(1, max(SEEN_BEYOND_HALF * slopes["longest_half"], 2), 200)
@@ -92,7 +87,6 @@ def draw_slopes(slopes: Slopes) -> Any:
 
 
 def draw_biases(summary: Biases, arrays: dict[str, Array]) -> Any:
-    """Draw every head's biases by bucket of offsets, less the head's mean; those that prefer near on top."""
     order = [head["head"] for head in sorted(summary["heads"], key=lambda head: head["rho"])]
     offsets, biases = arrays["bias_offsets"], arrays["biases"][order]
     shown = biases - biases.mean(axis=1, keepdims=True)
@@ -115,6 +109,5 @@ def draw_biases(summary: Biases, arrays: dict[str, Array]) -> Any:
 
 
 def _named_columns(offsets: Int[Array, " used"]) -> list[int]:
-    """Return which columns bear their offset: those of some near distances, and the furthest."""
     ends = {0, len(offsets) - 1}
     return [column for column, offset in enumerate(offsets) if abs(offset) in NAMED_OFFSETS or column in ends]

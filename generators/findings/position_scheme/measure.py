@@ -1,5 +1,3 @@
-"""How a model knows positions, in numbers: the periods of its rotations, its slopes, or its relative biases."""
-
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -18,8 +16,6 @@ Scheme = Literal["learned", "formula", "rotary", "alibi", "relative", "disentang
 
 
 class PositionTable(TypedDict):
-    """The table of positions that is added to tokens."""
-
     positions: int
     channels: int
 
@@ -129,7 +125,6 @@ def measure(inputs: Inputs) -> Measurements[PositionSchemeMetrics]:
 
 
 def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
-    """Return every way by which positions enter, those that are added to the stream first."""
     found: list[Scheme] = []
     kind, relative = architecture.positions, architecture.buckets is not None
     if kind == "formula" or _is_formula(weights):
@@ -148,7 +143,6 @@ def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
 
 
 def _is_formula(weights: Weights) -> bool:
-    """Return whether the table that a checkpoint has is one of sines, whatever its architecture may learn."""
     P = nonconstant_positions(weights)
     return P is not None and sines(P) is not None
 
@@ -171,7 +165,6 @@ class _Kind:
 
 
 def _kinds(architecture: Architecture) -> list[_Kind]:
-    """Return every kind of rotation, by its first layer."""
     windows = architecture.windows or (None,) * architecture.n_layer
     found: dict[tuple[Rotary, int | None], list[int]] = {}
     for layer, rotation in enumerate(architecture.rotary):

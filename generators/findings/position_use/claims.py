@@ -1,5 +1,3 @@
-"""What is claimed of the use of positions: rules, numbers and sentences."""
-
 from collections.abc import Callable
 
 from generators.base.text import share, two
@@ -9,20 +7,18 @@ from generators.findings.position_use.measure import Damage, PositionUseMetrics
 from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_PERCENT, CLAIM_WIDTH, Kind
 from generators.findings.running import GROUP
 
-# Standard errors that removing positions must cost before shares of that cost mean anything.
+# Standard errors that removing positions must cost for shares of that cost to be meaningful.
 FEWEST_ERRORS = 3
-LEAST = 0.01  # nats, or 1 - cosine, that it must cost as well: shares of less are shares of nothing
+LEAST = 0.01  # smallest cost in nats, or 1 - cosine, for shares of it to be meaningful
 
 
 def damage_of(metrics: PositionUseMetrics, kind: Kind, amount: float | None) -> Damage | None:
-    """Return what one change costs, None where it was not made."""
     return next((row for row in metrics["damages"] if (row["kind"], row["amount"]) == (kind, amount)), None)
 
 
 def _tested(
     metrics: PositionUseMetrics, kind: Kind, amount: float, chance: Kind | None, what: str
 ) -> Tested | Untested:
-    """Return the damage of one change beside that of the same change made at random, `what` in words."""
     removed = metrics["removed_but_first"]
     if removed["mean"] <= max(LEAST, FEWEST_ERRORS * removed["standard_error"]):
         return Untested("Removing all positions has no measurable cost on these windows.")
@@ -59,7 +55,6 @@ def _exact_positions(measured: Measurements[PositionUseMetrics]) -> Tested | Unt
 def _damage(
     kind: Kind, amount: float, chance: Kind | None, what: str
 ) -> Callable[[Measurements[PositionUseMetrics]], Tested | Untested]:
-    """Return how one change is tested."""
     return lambda measured: _tested(measured.metrics, kind, amount, chance, what)
 
 

@@ -1,11 +1,8 @@
-"""What other pages take from the use of positions: the loss of the model as it is."""
-
 from generators.findings.facts import Facts, TextLoss
 from generators.findings.position_use.measure import PositionUseMetrics
 
 
 def loss(metrics: PositionUseMetrics) -> TextLoss:
-    """Return the loss with positions as they are."""
     base, ran = metrics["base"], metrics["ran"]
     return TextLoss(ran["text"], ran["text_sha256"], metrics["unit"], base["mean"], (base["low"], base["high"]))
 

@@ -1,5 +1,3 @@
-"""Damage against how much positions were changed, and the curve as the model then sees it."""
-
 from functools import partial
 from typing import Any
 
@@ -23,11 +21,10 @@ PANELS: tuple[tuple[Kind, str, str], ...] = (
 )
 CURVES = {"groups": f"in groups of {DRAWN_GROUP}", "smoothed": f"smoothed by {DRAWN_WIDTH}"}
 DAMAGE = "share of the cost of removing all but the first"
-LINEAR_UP_TO = 0.01  # below it the axis of damage is linear, so that 0 and less can stand on it
+LINEAR_UP_TO = 0.01  # the damage axis is linear below this, so it can show 0 and negative values
 
 
 def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:
-    """Return the damage of every change, and for tables the curve that the model sees."""
     shown = [
         Figure(
             "position-damage",
@@ -49,7 +46,6 @@ def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:
 
 
 def draw_damage(damages: list[Damage]) -> Any:
-    """Draw one panel per kind of change, with 95 % intervals; dotted: all but the first removed."""
     panels = _panels(damages)
     figure = style.canvas(width=2.3 * len(panels) + 0.9, height=3.0)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -69,12 +65,10 @@ def draw_damage(damages: list[Damage]) -> Any:
 
 
 def point_at_damage(damages: list[Damage]) -> Panels:
-    """Return the same panels, whose points say their value and interval."""
     return Panels("damage", DAMAGE, LINEAR_UP_TO, (0.0, 1.0), tuple(_panels(damages)))
 
 
 def _panels(damages: list[Damage]) -> list[Panel]:
-    """Return a panel for every kind of change that was made."""
     found = []
     for kind, label, words in PANELS:
         rows = [row for row in damages if row["kind"] == kind and row["amount"] is not None]
@@ -88,7 +82,6 @@ def _panels(damages: list[Damage]) -> list[Panel]:
 
 
 def draw_curves(arrays: dict[str, Array]) -> Any:
-    """Draw the curve as it is and as the changed models see it, in the same three components."""
     curves, names = arrays["curves"], arrays["curve_names"]
     figure = style.canvas(width=2.9 * len(curves) + 0.9, height=3.2)
     positions = np.arange(1, curves.shape[1] + 1)
@@ -103,7 +96,6 @@ def draw_curves(arrays: dict[str, Array]) -> Any:
 
 
 def turn_curves(arrays: dict[str, Array]) -> Curve:
-    """Return the same curves to be turned."""
     rows = tuple(
         Rows(CURVES.get(str(name), str(name)), 1, curve)
         for curve, name in zip(arrays["curves"], arrays["curve_names"], strict=True)

@@ -1,5 +1,3 @@
-"""What it costs a model to run with positions that are coarser, smoother, fewer or shuffled."""
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,8 +23,8 @@ from generators.findings.running import (
 )
 from generators.maths.curve import grouped, rows_apart
 
-PASSES = 30  # over all windows, about
-DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # of the curves that are drawn
+PASSES = 30  # approximate passes over all windows
+DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # group size and smoothing width of the curves drawn
 
 # Of models that rotate, these are GPT-J and CodeGen: no module of their own turns position ids into rotations.
 WITHIN = "This model rotates queries and keys within its attention layers, where positions can't be replaced."
@@ -117,7 +115,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
 
 @dataclass(frozen=True)
 class PositionCosts:
-    """What other positions cost: the loss with them, less the loss as it is, window by window."""
+    """The cost of changed positions: their loss minus the original loss, per window."""
 
     run: Run
     loss: WindowLoss
@@ -125,7 +123,6 @@ class PositionCosts:
     files: Int[Array, " windows"]
 
     def of(self, positions: Float[Array, "m ..."]) -> Float[Array, " windows"]:
-        """Return the cost of rows of the table, or of ids."""
         with self.run.replaced(rows=positions) if positions.ndim == 2 else self.run.replaced(ids=positions):
             return self.loss.per_window() - self.base
 
@@ -136,7 +133,6 @@ def damage(
     lost_but_first: Float[Array, " windows"],
     lost: Float[Array, " windows"],
 ) -> Damage:
-    """Return what a change costs, beside what it costs to remove all rows but the first, and all rows."""
     changed = costs.of(variant.positions)
     cost = mean_over_windows(changed, costs.files)
     share, share_low, share_high = ratio_over_windows(changed, lost_but_first, costs.files)
@@ -158,7 +154,6 @@ def damage(
 
 
 def _curves(P: Float[Array, "n d"], tried: list[ChangedPositions], m: int) -> dict[str, Array]:
-    """Return the curve in its three components, as it is and as the model sees it when it is changed."""
     mean, directions = P[1:].mean(axis=0), variants.principal_directions(P[1:])[:3]
     drawn = {"as it is": P[:m]}
     for variant in tried:

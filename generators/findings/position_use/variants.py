@@ -1,5 +1,3 @@
-"""Positions as a model might do with: coarser, smoother, in fewer directions, shuffled."""
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -23,20 +21,20 @@ Kind = Literal[
     "random directions",
     "random channels",
 ]
-FIRST = (0,)  # the row that stays, in no group's mean
-GROUPS = (2, 5, 10, 20, 50, 100)  # positions
+FIRST = (0,)  # row left as it is, in no group's mean
+GROUPS = (2, 5, 10, 20, 50, 100)  # positions per group
 WIDTHS = (1, 2, 4, 8, 16)  # standard deviations of a Gaussian, in positions
 COMPONENTS = (1, 2, 3, 5, 10, 30)
-PERCENTS = (10, 25, 50)  # of the channels
+PERCENTS = (10, 25, 50)  # percent of the channels
 WEAKEST = 50
-# What chance gives is taken where the claims are made.
+# Nulls are drawn only for the settings that claims use.
 CLAIM_WIDTH, CLAIM_COMPONENTS, CLAIM_PERCENT = 1, 3, 50
 SEED = 20230411
 
 
 @dataclass(frozen=True)
 class ChangedPositions:
-    """Positions of our making: rows of the table, or ids; `amount` is how many or how much of its kind."""
+    """Changed positions: rows of the table, or ids; `amount` is the strength of the change."""
 
     kind: Kind
     amount: float | None
@@ -44,7 +42,6 @@ class ChangedPositions:
 
 
 def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
-    """Yield what replaces the first m rows of a position embedding."""
     used, rng = P[:m], np.random.default_rng(SEED)
     for size in GROUPS:
         if size < m:
@@ -71,7 +68,6 @@ def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
 
 
 def of_ids(m: int) -> Iterator[ChangedPositions]:
-    """Yield what replaces the position ids 0 to m - 1."""
     ids = np.arange(m, dtype=np.float64)
     for size in GROUPS:
         if size < m:
@@ -100,7 +96,6 @@ def smoothed(P: Float[Array, "n d"], width: float) -> Float[Array, "n d"]:
 
 
 def principal_directions(rows: Float[Array, "n d"]) -> Float[Array, "r d"]:
-    """Return the principal directions of centred rows, strongest first."""
     return np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2]
 
 

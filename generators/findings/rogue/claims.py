@@ -1,5 +1,3 @@
-"""What is claimed of rogue channels: rules, numbers and sentences."""
-
 from generators.base.text import ordinal, share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -10,8 +8,8 @@ THIRD = 1 / 3
 PARTLY = 0.2
 RARE = 0.01  # share of channels that rank as high
 FEWEST_CHANNELS = 100
-GAIN = 2.0  # times the median gain, from which on ln2 singles a channel out
-CORRELATION = 0.3  # |rank correlation| with log-frequency, from which on a channel is one of frequency
+GAIN = 2.0  # multiple of the median gain from which ln2 singles a channel out
+CORRELATION = 0.3  # |rank correlation| with log-frequency that makes a frequency channel
 NOT_ALIKE = f"At no layer do hidden states have a mean cosine of {ALIKE:g}."
 
 
@@ -61,7 +59,7 @@ def _ranked(
         f"{what}, it ranks {ordinal(found['rank'])} of {found['channels']} channels, with a value of "
         f"{two(found['size'])}.{first} Channel {row['channel']} must rank first, with a value of at least {least:g}.",
         baseline=0.5,
-        also=found["rank"] == 1 and found["size"] >= least,
+        extra_condition_met=found["rank"] == 1 and found["size"] >= least,
     )
 
 

@@ -1,5 +1,3 @@
-"""What other pages take from rogue channels: shares of channels, words for columns and the search."""
-
 from collections.abc import Iterator
 
 from generators.base.text import share
@@ -10,7 +8,6 @@ from generators.findings.rogue.measure import RogueMetrics
 
 
 def channels(found: Measurements[RogueMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield every channel's largest share of the mean cosine, and what the rogue one makes."""
     shares, row = found.arrays.get("shares"), rogue_of(found.metrics)
     if shares is not None and shares.shape[1] == count:
         largest = [float(share) for share in shares.max(axis=0)]

@@ -1,5 +1,3 @@
-"""Shares of the mean cosine by channel and layer, and the mean cosine without the largest."""
-
 from functools import partial
 from typing import Any
 
@@ -21,7 +19,6 @@ LINES = (
 
 
 def figures(measured: Measurements[RogueMetrics]) -> list[Figure]:
-    """Return shares by channel and layer, and the mean cosine by depth."""
     rows = measured.metrics["layers"]
     return [
         Figure(
@@ -34,12 +31,10 @@ def figures(measured: Measurements[RogueMetrics]) -> list[Figure]:
 
 
 def top_channels(shares: Float[Array, "layers d"]) -> list[int]:
-    """Return the channels with the largest share at any depth, in the order of their numbers."""
     return sorted(np.argsort(-shares.max(axis=0), kind="stable")[:SHOWN].tolist())
 
 
 def draw_shares(shares: Float[Array, "layers d"]) -> Any:
-    """Draw the shares of the channels that have the largest ones, and of all others together."""
     channels = top_channels(shares)
     others = shares.sum(axis=1) - shares[:, channels].sum(axis=1)
     drawn = np.vstack([shares[:, channels].T, others])
@@ -54,7 +49,6 @@ def draw_shares(shares: Float[Array, "layers d"]) -> Any:
 
 
 def draw_cosines(rows: list[RogueRow]) -> Any:
-    """Draw the mean cosine by depth, with all channels and without those of the largest shares."""
     figure, ax = style.plot(width=6.4, height=3.2)
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):

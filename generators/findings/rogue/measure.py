@@ -1,5 +1,3 @@
-"""How alike hidden states are at different places of a text, and which channels make them so."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -13,10 +11,10 @@ from generators.maths.channels import consistent_channel
 from generators.maths.ranks import spearman
 
 WINDOWS = 128
-PLACES = 24  # of every window, drawn with a seed
+PLACES = 24  # seeded random positions per window
 REMOVED = (1, 3, 5)  # channels, those with the largest shares first
 SHOWN = 8  # channels by layer, in the table and the figure
-ALIKE = 0.03  # mean cosine from which on shares of it say something
+ALIKE = 0.03  # smallest mean cosine for which shares are meaningful
 
 
 class RogueRow(TypedDict):
@@ -78,7 +76,7 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
     first, last = windows.inner
-    first = max(first, 1)  # the first token's state is another matter
+    first = max(first, 1)  # the first token's state is an exception
     count, places = len(windows.ids), min(PLACES, last - first)
     rng = np.random.default_rng(SEED)
     chosen = np.stack([first + rng.permutation(last - first)[:places] for _ in range(count)])
@@ -193,7 +191,6 @@ def _turned(d: int) -> StoredChance:
 
 
 def _by_ln2(inputs: Inputs, channel: int) -> RankOfChannel | None:
-    """Return the channel's place by ln2's gains: in how many layers it is how high, the best channel first."""
     roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
     top = consistent_channel(gains)
@@ -204,7 +201,6 @@ def _by_ln2(inputs: Inputs, channel: int) -> RankOfChannel | None:
 
 
 def _by_frequency(inputs: Inputs, channel: int) -> RankOfChannel | None:
-    """Return the channel's place by |rank correlation| of token embeddings with log-frequency."""
     if not inputs.frequencies or "token_embedding" not in inputs.weights:
         return None
     E = np.asarray(inputs.weights["token_embedding"])

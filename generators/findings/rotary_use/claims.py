@@ -1,19 +1,16 @@
-"""What is claimed of the use of rotary pairs: rules, numbers and sentences."""
-
 from generators.base.text import share
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import chance
 from generators.findings.rotary_use.measure import RotaryUseMetrics, TurningRow, Which, three_quarters
 
-IDLE = 0.01  # of the cost of stopping all pairs
+IDLE = 0.01  # share of the cost of stopping all pairs
 MOSTLY = {"holds": 0.1, "partly": 0.25}
-FEWEST_ERRORS = 3  # standard errors that stopping all pairs must cost before shares of it mean anything
+FEWEST_ERRORS = 3  # standard errors that stopping all pairs must cost for shares to be meaningful
 FEW_HEADS = 6
 
 
 def damage_of(metrics: RotaryUseMetrics, which: Which, turning: int) -> TurningRow:
-    """Return what it costs if only these pairs turn."""
     return next(row for row in metrics["damages"] if (row["which"], row["turning"]) == (which, turning))
 
 

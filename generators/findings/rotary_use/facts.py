@@ -1,5 +1,3 @@
-"""What other pages take from the use of rotary pairs: numbers of heads, words for columns and the search."""
-
 from collections.abc import Iterator
 
 from generators.findings.facts import EntityNumbers, Fact, Facts
@@ -8,7 +6,6 @@ from generators.findings.rotary_use.measure import RotaryUseMetrics
 
 
 def heads(found: Measurements[RotaryUseMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield which share of every head's scores the faster half of the pairs makes; heads count layer by layer."""
     rows = found.metrics["heads"]
     if rows is not None and len(rows) == count:
         shares = [row["fast_share"] for row in rows]

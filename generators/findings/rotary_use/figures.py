@@ -1,5 +1,3 @@
-"""Damage against how many pairs turn, and which pairs heads use."""
-
 from functools import partial
 from typing import Any
 
@@ -19,7 +17,6 @@ LINEAR_UP_TO = 0.01
 
 
 def figures(measured: Measurements[RotaryUseMetrics]) -> list[Figure]:
-    """Return damage by how many pairs turn, and where queries and keys are known, the pairs that heads use."""
     rows, heads = measured.metrics["damages"], measured.metrics["heads"]
     shown = [
         Figure(
@@ -45,7 +42,6 @@ def _columns(rows: list[TurningRow], which: Which) -> tuple[Array, Array, Array,
 
 
 def draw_damage(rows: list[TurningRow]) -> Any:
-    """Draw three lines; the band of random pairs runs from the cheapest to the dearest set."""
     figure, ax = style.plot(width=6.4, height=3.6)
     for index, which in enumerate(WHICH):
         turning, damage, low, high = _columns(rows, which)
@@ -61,7 +57,6 @@ def draw_damage(rows: list[TurningRow]) -> Any:
 
 
 def point_at_damage(rows: list[TurningRow]) -> Panels:
-    """Return the same lines in panels, whose points say their value and interval."""
     panels = []
     for which in WHICH:
         turning, damage, low, high = _columns(rows, which)
@@ -71,7 +66,6 @@ def point_at_damage(rows: list[TurningRow]) -> Panels:
 
 
 def draw_pairs(heads: list[RotaryHeadRow], shares: Float[Array, "heads pairs"]) -> Any:
-    """Draw each pair's share of each head's scores, heads by their attention to the previous token."""
     order = np.argsort([-row["previous"] for row in heads], kind="stable")
     figure, ax = style.plot(width=6.4, height=0.9 + min(6.0, 0.16 * len(heads)))
     limit = max(float(shares.max()), 0.05)

@@ -1,5 +1,3 @@
-"""What it costs a model that rotates if only some of its pairs of channels turn, and which heads use which pairs."""
-
 from collections.abc import Sequence
 from math import comb
 from typing import Literal
@@ -28,14 +26,14 @@ from generators.maths.resampling import interval, resample_items, spearman_of
 
 Which = Literal["fastest", "slowest", "random"]
 WINDOWS = 32
-FEW_WINDOWS = 4  # for random pairs, whose costs are compared with one another
-STEPS = 8  # of the number of pairs
-SETS, CLAIM_SETS = 5, 199  # random sets of each size, and of the sizes that claims are about
-FEWEST_SETS = 400  # that differ; of fewer, most would be drawn
+FEW_WINDOWS = 4  # windows for random pairs, compared only with one another
+STEPS = 8  # steps in the number of pairs
+SETS, CLAIM_SETS = 5, 199  # random sets per size; per size that a claim uses
+FEWEST_SETS = 400  # distinct sets needed; with fewer, most would be drawn
 RANDOM_PASSES = (2 * CLAIM_SETS + 6 * SETS) * FEW_WINDOWS
 PASSES = 18 * WINDOWS + RANDOM_PASSES
-PERMUTATIONS = 999  # of heads within their layers
-OUTLIER = 3.0  # times the median length of a head's pairs
+PERMUTATIONS = 999  # permutations of heads within their layers
+OUTLIER = 3.0  # multiple of the median length of a head's pairs
 
 
 class TurningRow(TypedDict):
@@ -159,8 +157,6 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
 
 
 class _Turning:
-    """The model with only some pairs turning, on some windows."""
-
     def __init__(self, run: Run, windows: Windows) -> None:
         self._run, self._loss, self.files = run, run.loss(windows), windows.files
         self.unit, self.base = self._loss.unit, self._loss.per_window()
@@ -171,7 +167,6 @@ class _Turning:
             return self._loss.per_window() - self.base
 
     def row(self, which: Which, turning: Sequence[int]) -> TurningRow:
-        """Return the damage of stopping all pairs but these."""
         damage, low, high = ratio_over_windows(self._extra(turning), self.lost, self.files)
         return TurningRow(which=which, turning=len(turning), damage=damage, low=low, high=high)
 
@@ -186,7 +181,6 @@ class _Turning:
 
 
 def _chance(found: Float[Array, " sets"], pairs: int, turning: int) -> StoredChance | None:
-    """Return what random sets of pairs give, None where there are too few sets to say what is rare."""
     if len(found) < CLAIM_SETS or comb(pairs, turning) < FEWEST_SETS:
         return None
     return drawn("random pairs", found, "at most")

@@ -1,5 +1,3 @@
-"""What each rotary pair of channels adds to the scores of each head on text, from queries and keys."""
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +11,7 @@ from generators.findings.positional import queries_and_keys, scoring
 from generators.maths.kernels import attention
 
 REACH = 64  # offsets
-CLOSE = 0.01  # mean |difference| in attention of a query up to which queries and keys are those of the model
+CLOSE = 0.01  # largest mean |difference| in a query's attention for a match with the model
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,6 @@ def _size(rotation: Rotary | None) -> int | None:
 
 
 def channels_of(rotation: Rotary) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
-    """Return the first and the second channel of every pair."""
     pairs = np.arange(rotation.dim // 2)
     return (2 * pairs, 2 * pairs + 1) if rotation.adjacent else (pairs, pairs + rotation.dim // 2)
 

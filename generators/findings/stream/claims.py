@@ -1,5 +1,3 @@
-"""What is claimed of positions in the stream: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.text import in_units, share, two
@@ -8,12 +6,12 @@ from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
-RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
+RELIABLE = 0.9  # correlation of the curves from both halves of the windows
 SHARE = {"holds": 0.05, "partly": 0.02}
 # Share of the variance of a long random walk in many channels in its first three components, 6 / (pi k)^2 each.
 WALK = float(sum(6 / (np.pi * k) ** 2 for k in (1, 2, 3)))
-MARGIN = 0.2  # of the distance of a limit from its median: from 199 draws, it can be off by as much
-FEW_ONES = 0.25  # of what a typical direction has
+MARGIN = 0.2  # relative error of (limit - median) from 199 draws
+FEW_ONES = 0.25  # share of what a typical direction has
 NEEDS = {"holds": 2.0, "partly": 1.5}
 LOW = {"holds": 0.9, "partly": round(WALK, 2)}
 
@@ -35,7 +33,7 @@ def _last(measured: Measurements[StreamMetrics]) -> Tested:
         form=share,
         baseline=0.0,
         interval=(row["share_low"], row["share_high"]),
-        also=_reliable(row),
+        extra_condition_met=_reliable(row),
     )
 
 
@@ -124,7 +122,7 @@ def _mean(measured: Measurements[StreamMetrics]) -> Tested | Untested:
         form=two,
         baseline=1.0,
         interval=(found["times_low"], found["times_high"]),
-        also=found["low"] > 0,
+        extra_condition_met=found["low"] > 0,
     )
 
 

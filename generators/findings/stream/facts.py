@@ -1,5 +1,3 @@
-"""What other pages take from the stream: its curve along series, and words for its columns."""
-
 from generators.findings.facts import Facts, FollowedCurve
 from generators.findings.stream.measure import StreamMetrics
 

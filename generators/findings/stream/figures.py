@@ -1,5 +1,3 @@
-"""The curve of positions layer by layer, and its numbers against depth."""
-
 from functools import partial
 from typing import Any, cast
 
@@ -24,7 +22,6 @@ LINES = (
 
 
 def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
-    """Return the curve layer by layer, to be turned, and its numbers by layer."""
     rows = measured.metrics["layers"]
     curves = same_signs(measured.arrays["curves"])
     drawn = [
@@ -42,7 +39,6 @@ def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
 
 
 def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
-    """Draw the curve in its own three components at up to eight depths."""
     shown = sorted({round(i) for i in np.linspace(0, len(curves) - 1, min(len(curves), MOST_PANELS))})
     columns = min(4, len(shown))
     rows = -(-len(shown) // columns)
@@ -70,7 +66,6 @@ def same_signs(curves: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]
 
 
 def turn_curves(curves: Float[Array, "layers m 3"], rows: list[StageRow]) -> Curve:
-    """Return the curve of every layer, to be turned, with the numbers of that layer."""
     stages = tuple(
         Rows(_name(layer, len(curves)), 1, curve, numbers=_numbers(row))
         for layer, (curve, row) in enumerate(zip(curves, rows, strict=True))
@@ -79,7 +74,6 @@ def turn_curves(curves: Float[Array, "layers m 3"], rows: list[StageRow]) -> Cur
 
 
 def _numbers(row: StageRow) -> tuple[tuple[str, str], ...]:
-    """Return what is shown of a layer beside its curve."""
     shown = [
         ("variance between positions", f"{row['share']:.1%} ({row['share_low']:.1%} to {row['share_high']:.1%})"),
         ("EV3 of the curve", f"{row['ev3']:.3f} ({row['ev3_low']:.3f} to {row['ev3_high']:.3f})"),
@@ -97,7 +91,6 @@ def _name(layer: int, count: int) -> str:
 
 
 def draw_lines(rows: list[StageRow]) -> Any:
-    """Draw shares by depth, with 95 % intervals where there are some."""
     figure, ax = style.plot(width=6.8, height=3.4)
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):
@@ -116,7 +109,6 @@ def draw_lines(rows: list[StageRow]) -> Any:
 
 
 def draw_mlps(rows: list[MlpRow]) -> Any:
-    """Draw by layer what share of what the MLP writes lies between tokens, and between positions."""
     figure, ax = style.plot(width=6.8, height=3.0)
     layers = [row["layer"] for row in rows]
     ax.plot(
@@ -135,5 +127,4 @@ def draw_mlps(rows: list[MlpRow]) -> Any:
 
 
 def _column(rows: list[StageRow], key: str) -> Float[Array, " layers"]:
-    """Return one number of every layer, NaN where it is None."""
     return np.array([cast(dict[str, float | None], row)[key] for row in rows], np.float64)

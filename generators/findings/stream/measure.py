@@ -1,5 +1,3 @@
-"""Positions in every layer: how much of the stream they are, on what curve, and apart from what else is there."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -21,9 +19,9 @@ from generators.maths.turning import look_back, offsets, planes, winding
 
 WINDOWS = 256
 COMPONENTS = 8
-LOOK_BACK = 10  # tokens
+LOOK_BACK = 10  # tokens back
 MLP_WINDOWS = 64
-ROTATIONS = 199  # of one side, for the incoherence that chance gives
+ROTATIONS = 199  # rotations of one side, for the null of the incoherence
 
 
 class StageRow(TypedDict):
@@ -125,7 +123,6 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
 
 
 def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
-    """Return the leading directions of P; None without P, if its rows are equal, or in other channels."""
     P = nonconstant_positions(inputs.weights)
     if P is None or P.shape[1] != inputs.architecture.d_model:
         return None
@@ -208,7 +205,6 @@ def _ones(d: int) -> Float[Array, "1 d"]:
 
 
 def _all_ones(moments: Moments) -> AllOnes:
-    """Return how much of the states lies along the vector of ones, and along vectors of random signs."""
     value = float(moments.along(_ones(moments.d))[0])
     without = np.array([moments.along(_ones(moments.d), fold)[0] for fold in range(FOLDS)])
     signs = np.random.default_rng(SEED).choice([-1.0, 1.0], (DRAWS, moments.d))

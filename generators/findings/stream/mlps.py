@@ -1,5 +1,3 @@
-"""What the MLPs write for one token at different positions: how much of it position decides, how much the token."""
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +9,8 @@ from generators.base.runs import Run, Windows
 from generators.findings.running import FOLDS, folds_of
 from generators.maths.resampling import jackknife
 
-TOKENS = 256  # the most frequent ones of the text
-FEWEST = 16  # times that a token is to occur
+TOKENS = 256  # most frequent tokens of the text
+FEWEST = 16  # minimum occurrences of a token
 
 
 class MlpRow(TypedDict):
@@ -30,9 +28,7 @@ class MlpRow(TypedDict):
 
 @dataclass(frozen=True)
 class _Occurrences:
-    """Where frequent tokens are in the windows."""
-
-    which: Int[Array, "windows n"]  # index of the token, -1 elsewhere
+    which: Int[Array, "windows n"]  # token index, -1 elsewhere
     counts: Float[Array, "folds n tokens"]
     folds: Int[Array, " windows"]
 
@@ -73,7 +69,6 @@ def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
 
 
 def _occurrences(windows: Windows) -> _Occurrences | None:
-    """Return where the most frequent tokens are, but for the first position and what the tokenizer puts around."""
     first, last = windows.inner
     ids = windows.ids[:, first + 1 : last]
     tokens, times = np.unique(ids, return_counts=True)

@@ -8,17 +8,17 @@ from numpy import ndarray as Array
 
 from generators.findings.running import FOLDS
 
-RIDGE = 1e-3  # of the mean variance of a channel
+RIDGE = 1e-3  # relative to the mean variance of a channel
 
 
 @dataclass(kw_only=True)
 class Moments:
     """What is stored of the hidden states (windows, n, d) of one stage."""
 
-    folds: Int[Array, " windows"]  # of each window (`folds_of`)
+    folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
     n: int
     d: int
-    sums: Float[Array, "folds n d"] = field(init=False)  # over the windows of a fold
+    sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
     squares: Float[Array, " folds"] = field(init=False)
     grams: Float[Array, "folds d d"] = field(init=False)
     contexts: Float[Array, "windows d"] = field(init=False)  # means over positions
@@ -45,16 +45,13 @@ class Moments:
             self.directions[fold] += unit.T @ unit
 
     def counts(self) -> Float[Array, " folds"]:
-        """Return how many windows each fold has."""
         return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
 
     def position_means(self, without: int | None = None) -> Float[Array, "n d"]:
-        """Return the mean hidden state at each position, of all windows or without one fold."""
         remaining = _without(self.sums, without).sum(axis=0, dtype=np.float64)
         return remaining / _without(self.counts(), without).sum()
 
     def halves(self) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
-        """Return the mean hidden state at each position from either half of the windows."""
         counts = self.counts()
         even, odd = (self.sums[i::2].sum(axis=0, dtype=np.float64) / counts[i::2].sum() for i in (0, 1))
         return even, odd

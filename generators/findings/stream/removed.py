@@ -1,5 +1,3 @@
-"""What the model loses when the mean of what its first block is given is taken away, beside shifts as long."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -14,7 +12,7 @@ from generators.findings.running import (
 )
 
 WINDOWS = 4
-SHIFTS = 9  # in random directions
+SHIFTS = 9  # shifts in random directions
 
 
 class MeanRemoved(TypedDict):
@@ -38,14 +36,7 @@ class MeanRemoved(TypedDict):
 
 
 def mean_removed(run: Run, windows: Windows, mean: Float[Array, " d"], share: float) -> MeanRemoved:
-    """Return what is lost with the mean of what the first block is given, over all positions.
-
-    Args:
-        run: the model.
-        windows: of which the first ones are used.
-        mean: that mean.
-        share: of its squared length in the mean squared length.
-    """
+    """Return what is lost with the mean of what the first block is given, over all positions."""
     few = first_windows(windows, WINDOWS)
     loss = run.loss(few)
     base = loss.per_window()

@@ -1,5 +1,3 @@
-"""What is claimed of the subspaces: rules, numbers and sentences."""
-
 from functools import partial
 from typing import Literal
 
@@ -9,7 +7,7 @@ from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import pair
 from generators.findings.subspaces.measure import SubspaceNulls, SubspacesMetrics
 
-APART = 0.5  # of what unrelated spreads share
+APART = 0.5  # share of what unrelated spreads have in common
 IN_TAIL = 0.5  # share of energy
 
 

@@ -1,5 +1,3 @@
-"""The capture by index, both spectra, and the overlap heatmap."""
-
 from functools import partial
 from typing import Any
 
@@ -12,12 +10,11 @@ from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.subspaces.measure import SubspacesMetrics
 
-LARGEST_LOG_RATIO = 1.0  # of squared overlap to chance, beyond which the heatmap's colours saturate
-FAINTEST = 1e-7  # of the largest singular value, below which one is rounding and not drawn
+LARGEST_LOG_RATIO = 1.0  # log ratio of squared overlap to chance at which the heatmap's colors saturate
+FAINTEST = 1e-7  # relative to the largest singular value; smaller ones are rounding and not drawn
 
 
 def figures(measured: Measurements[SubspacesMetrics]) -> list[Figure]:
-    """Return the capture by index, the spectra and the overlap heatmap."""
     metrics = measured.metrics
     return [
         Figure(
@@ -39,7 +36,6 @@ def figures(measured: Measurements[SubspacesMetrics]) -> list[Figure]:
 
 
 def draw_capture(capture: list[float], chance: float, k: int) -> Any:
-    """Draw the capture of every direction of E against its index."""
     figure, ax = style.plot(width=7.6, height=3.4)
     index = np.arange(1, len(capture) + 1)
     ax.plot(index, capture, ".", ms=3.5, color=style.COLOURS[0], rasterized=True)
@@ -54,7 +50,6 @@ def draw_capture(capture: list[float], chance: float, k: int) -> Any:
 
 
 def draw_spectra(of_P: list[float], of_E: list[float]) -> Any:
-    """Draw both spectra relative to their largest singular value."""
     figure, ax = style.plot(width=7.6, height=3.4)
     for colour, label, spectrum in zip(style.COLOURS, ("P, positions", "E, tokens"), (of_P, of_E), strict=False):
         values = np.array(spectrum)
@@ -66,7 +61,6 @@ def draw_spectra(of_P: list[float], of_E: list[float]) -> Any:
 
 
 def draw_overlap(ratio: Float[Array, "a b"]) -> Any:
-    """Draw the blurred squared overlaps on a logarithmic colour scale around chance."""
     figure, ax = style.plot(width=5.6, height=4.4)
     image = style.against_chance(ax, ratio, LARGEST_LOG_RATIO, ("strongest", "weakest"))
     ax.set(xlabel="directions of tokens (E)", ylabel="directions of positions (P)")

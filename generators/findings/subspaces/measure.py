@@ -1,5 +1,3 @@
-"""How the directions of P and of E share the stream."""
-
 from math import ceil
 
 import numpy as np
@@ -16,12 +14,12 @@ from generators.maths.resampling import block_weights, ratio_of, resample_items
 from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import block_means, gram, squared_overlaps, subspace_size, svd
 
-PARTS = 10  # of E's directions: the head and the tail are one each
+PARTS = 10  # equal parts of E's directions; head and tail are one part each
 HEATMAP_PIXELS = 128
-BLUR = 1.0  # pixels of the heatmap
+BLUR = 1.0  # heatmap pixels
 SEED = 20240820
 SIDES = (("positions", "tokens"), ("tokens", "positions"))
-NOTHING = 1e-12  # of the tokens' energy, below which their variance is rounding
+NOTHING = 1e-12  # share of the tokens' energy below which their variance is rounding
 
 
 class EnergyShare(TypedDict):
@@ -52,8 +50,6 @@ class SubspaceNulls(TypedDict):
 
 
 class SubspacesChances(TypedDict):
-    """By number that is claimed about."""
-
     rivalry: SubspaceNulls
     position_energy_in_tail: SubspaceNulls
     token_energy_in_tail: SubspaceNulls
@@ -95,9 +91,6 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
     """Measure how the directions of P and of E share the stream.
 
     Reads `position_embedding` (n, d) and `token_embedding` (V, d).
-
-    Raises:
-        NotApplicableError: P or E does not vary, or is too small.
     """
     P, E = np.asarray(inputs.weights["position_embedding"], np.float64), inputs.weights["token_embedding"]
     check_positions(P)
@@ -257,7 +250,6 @@ def _intervals(
 def _token_interval(
     E: Float[Array, "V d"], mean: Float[Array, " d"], weak: Float[Array, "weak d"], counted: float
 ) -> Interval:
-    """Return the interval of the tokens' energy in directions, of which a share counts."""
     inside, energy = np.empty((2, len(E)))
     for part, block in blocks(E):
         block -= mean

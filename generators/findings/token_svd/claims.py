@@ -1,5 +1,3 @@
-"""What is claimed of the leading directions of tokens: rules, numbers and sentences."""
-
 from generators.base.text import two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -8,7 +6,7 @@ from generators.findings.token_svd.measure import TokenSvdMetrics
 
 FIRST = 0.95
 APART = 0.9
-LONG = 10  # times the mean variance in a direction: how much energy a mean that counts has at least
+LONG = 10  # smallest energy of a mean that counts, in mean variances per direction
 
 
 def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
@@ -30,12 +28,11 @@ def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
         },
         chance=chance(m["chance"]["cosine_first_mean"]),
         interval=pair(m["intervals"]["cosine_first_mean"]),
-        also=times >= LONG,
+        extra_condition_met=times >= LONG,
     )
 
 
 def _why_not(cosine: float, times: float) -> str:
-    """Return why the first direction is not the mean."""
     if cosine < FIRST:
         return f"A cosine of at least {FIRST:g} is needed"
     if times < LONG:

@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 
 from generators.findings.nulls import DRAWS
 
-SHARE = 0.01  # of the tokens at either end
+SHARE = 0.01  # share of tokens at either end
 FEWEST = 20
-RANGE = (0.005, 0.995)  # of the draws: both sides count
+RANGE = (0.005, 0.995)  # quantiles of the draws (two-sided)
 
 
 class ExtremeProjection(TypedDict):
@@ -29,8 +29,6 @@ class ExtremeProjection(TypedDict):
 
 
 class Extremes(TypedDict):
-    """The longest and the shortest tokens on the first direction."""
-
     count: int
     longest: ExtremeProjection
     shortest: ExtremeProjection
@@ -54,6 +52,5 @@ def extremes(projections: Float[Array, " V"], norms: Float[Array, " V"], seed: i
 
 
 def _ends(scores: Float[Array, " V"], lengths: Float[Array, " V"], count: int) -> tuple[float, float]:
-    """Return the mean scores of the shortest and of the longest."""
     order = np.argpartition(lengths, (count, len(lengths) - count))
     return float(scores[order[:count]].mean()), float(scores[order[len(order) - count :]].mean())

@@ -1,5 +1,3 @@
-"""How much of each token lies in the directions of positions."""
-
 from collections.abc import Iterator
 
 from generators.findings.facts import TOKEN_NORM, EntityCount, EntityNames, EntityNumbers, Fact, Facts, by_id
@@ -8,7 +6,6 @@ from generators.findings.token_svd.measure import TokenSvdMetrics
 
 
 def tokens(found: Measurements[TokenSvdMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield names, norms and overlaps of a sample of the tokens."""
     arrays = found.arrays
     ids = arrays.get("token_id")
     yield EntityCount(found.metrics["n_tokens"])

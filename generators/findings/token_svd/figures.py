@@ -1,5 +1,3 @@
-"""The plane of the second and third directions; the first against the norm and against overlap with positions."""
-
 from functools import partial
 from typing import Any
 
@@ -19,7 +17,6 @@ SECOND, THIRD = "projection on the second direction", "projection on the third d
 
 
 def figures(measured: Measurements[TokenSvdMetrics]) -> list[Figure]:
-    """Return the plane of the second and third directions, and the first against norm and overlap with positions."""
     arrays = measured.arrays
     shown = [
         Figure(
@@ -37,7 +34,6 @@ def figures(measured: Measurements[TokenSvdMetrics]) -> list[Figure]:
 
 
 def turn_plane(arrays: dict[str, Array], n_tokens: int) -> Scatter:
-    """Return the plane of the second and third directions with every drawn token's name."""
     names = arrays.get("token_name")
     groups = []
     for kind, label, colour in KINDS:
@@ -50,7 +46,6 @@ def turn_plane(arrays: dict[str, Array], n_tokens: int) -> Scatter:
 
 
 def draw_plane(arrays: dict[str, Array]) -> Any:
-    """Draw the plane of the second and third directions, coloured by the space marker."""
     figure, ax = style.plot(width=6.4, height=4.8)
     for kind, label, colour in KINDS:
         chosen = arrays["token_kind"] == kind
@@ -64,7 +59,6 @@ def draw_plane(arrays: dict[str, Array]) -> Any:
 
 
 def draw_first(arrays: dict[str, Array]) -> Any:
-    """Draw the first projection against the norm."""
     figure, ax = style.plot(width=6.4, height=3.8)
     first = arrays["token_scores"][:, 0]
     ax.plot(arrays["token_norm"], first, ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
@@ -73,7 +67,6 @@ def draw_first(arrays: dict[str, Array]) -> Any:
 
 
 def draw_overlap(arrays: dict[str, Array], overlap: Overlap) -> Any:
-    """Draw tokens' share of energy in P's top directions against the first projection."""
     figure, ax = style.plot(width=6.4, height=3.8)
     first = arrays["token_scores"][:, 0]
     ax.plot(first, arrays["token_overlap"], ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)

@@ -1,5 +1,3 @@
-"""The leading right singular directions of E, and what they tell apart."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -30,11 +28,11 @@ from generators.maths.resampling import first_direction_cosine_of, resample_item
 from generators.maths.rotations import accidental_mean_cosines, turned_mean_cosines
 from generators.maths.spectra import gram
 
-SINGULAR_VALUES = 10  # that are stored
+SINGULAR_VALUES = 10  # number stored
 RESAMPLED_IN = 8  # leading directions in which the first of a resampling is sought
 SAMPLE = 6000  # tokens drawn in figures
 SEED = 20211201
-NOTHING = 1e-12  # of the energy, below which what varies is rounding
+NOTHING = 1e-12  # share of the energy below which variation is rounding
 
 
 class TokenSvdChances(TypedDict):
@@ -46,8 +44,6 @@ class TokenSvdChances(TypedDict):
 
 
 class TokenSvdIntervals(TypedDict):
-    """95 % intervals, tokens resampled."""
-
     cosine_first_mean: Interval
     plane: Interval | None
 
@@ -79,9 +75,6 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
 
     Reads `token_embedding` (V, d). The vocabulary says which tokens carry the space marker; without it, or with
     hardly a token of one kind, those parts are None, as is what is said of positions without `position_embedding`.
-
-    Raises:
-        NotApplicableError: E is too small, or does not vary.
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)
@@ -135,7 +128,6 @@ def _oriented(vectors: Float[Array, "d m"], mean: Float[Array, " d"]) -> Float[A
 
 
 def _cosine(direction: Float[Array, " d"], mean: Float[Array, " d"]) -> float:
-    """Return the cosine of a unit vector with the mean; a mean of length 0 has none with any."""
     length = float(np.linalg.norm(mean))
     return float(direction @ mean) / length if length else 0.0
 

@@ -1,5 +1,3 @@
-"""Does the first direction separate tokens that overlap with positions from those that don't?"""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -10,10 +8,10 @@ from generators.maths.ranks import areas_under_curve, unit_ranks
 from generators.maths.rotations import frames
 from generators.maths.spectra import right_singular_vectors, subspace_size
 
-COMPARED = 5000  # tokens, spread over the ids, on which turned positions are tried
+COMPARED = 5000  # tokens, spread over the ids, used for turned positions
 TURNS = 100
-OVERLAPPING = 0.1  # of the tokens: those whose share of energy in P's directions is largest
-RANGE = (0.005, 0.5, 0.995)  # of what turned positions give: both sides count
+OVERLAPPING = 0.1  # share of tokens with the largest share of energy in P's directions
+RANGE = (0.005, 0.5, 0.995)  # quantiles over turned positions (two-sided)
 
 
 class ComparedWithTurned(TypedDict):
@@ -85,7 +83,6 @@ def _shares(energies: Float[Array, "*draws n"], norms: Float[Array, " n"]) -> Fl
 def _numbers(
     along: Float[Array, " n"], energies: Float[Array, "draws n"], norms: Float[Array, " n"]
 ) -> Float[Array, "3 draws"]:
-    """Return the rank correlations with energies and with shares, and the areas, for every draw of energies."""
     shares = _shares(energies, norms)
     ranks = unit_ranks(along[None], np.float32)[0].astype(np.float64)
     rhos = (unit_ranks(quantity, np.float32) @ ranks for quantity in (energies, shares))

@@ -1,5 +1,3 @@
-"""How well directions separate tokens with the space marker from those without; the same for random planes."""
-
 import numpy as np
 from jaxtyping import Float, Int8
 from numpy import ndarray as Array
@@ -14,11 +12,11 @@ from generators.maths.resampling import auc_of, resample_items
 
 Kinds = Int8[Array, " V"]
 
-MARKED, UNMARKED, LEFT_OUT = 1, 0, -1  # with the space marker, without, special or not known
+MARKED, UNMARKED, LEFT_OUT = 1, 0, -1  # with the space marker; without it; special or unknown
 BLOCK = 4096  # rows brought to float64 at once
-RIDGE = 1e-6  # of the mean variance, so that a direction without spread can't blow up
-FEWEST = 20  # tokens of either kind
-COMPARED = 5000  # tokens, spread over the ids, on which other planes are tried
+RIDGE = 1e-6  # relative to the mean variance; keeps directions without spread finite
+FEWEST = 20  # tokens of each kind
+COMPARED = 5000  # tokens, spread over the ids, used for random planes
 OTHER_PLANES = "planes of tokens turned at random"
 
 
@@ -39,7 +37,6 @@ def kinds_of(vocabulary: Vocabulary | None, count: int) -> Kinds:
 
 
 def areas(E: Float[Array, "V d"], plane: Float[Array, "V 2"], kinds: Kinds) -> Areas:
-    """Return how well the plane's directions, the best line in it, and all channels tell both kinds apart."""
     return {
         "second": auc(plane[:, 0], kinds),
         "third": auc(plane[:, 1], kinds),
@@ -61,7 +58,6 @@ def auc(scores: Float[Array, " V"], kinds: Kinds) -> float:
 
 
 def area_interval(line: Float[Array, " V"], kinds: Kinds, seed: int) -> Interval:
-    """Return the 95 % interval of the area along a line, tokens of either kind resampled."""
     of_a_kind = kinds != LEFT_OUT
     statistic = auc_of(line[of_a_kind], kinds[of_a_kind] == MARKED)
     return interval(resample_items(statistic, int(of_a_kind.sum()), RESAMPLES, np.random.default_rng(seed)))

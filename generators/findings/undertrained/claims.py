@@ -1,11 +1,9 @@
-"""What is claimed of candidates for under-trained tokens: rules, numbers and sentences."""
-
 from generators.base.text import share
 from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.undertrained.measure import SPEAKABLE, UndertrainedMetrics
 
-SHARE = 0.8  # of the candidates
+SHARE = 0.8  # share of the candidates
 
 
 def _unspeakable(measured: Measurements[UndertrainedMetrics]) -> Tested:

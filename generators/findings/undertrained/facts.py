@@ -1,5 +1,3 @@
-"""Which tokens look under-trained, and how probable each ever gets."""
-
 from collections.abc import Iterator
 
 from generators.base.text import share
@@ -9,7 +7,6 @@ from generators.findings.undertrained.measure import TokenRow, UndertrainedMetri
 
 
 def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield a sentence on every candidate."""
     for row in rows(found, "candidates", TokenRow):
         says = f"It looks under-trained: its probability never exceeds {share(row['largest_probability'])}."
         yield EntityNote(row["id"], says, named=False)

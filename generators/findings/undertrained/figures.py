@@ -1,5 +1,3 @@
-"""The largest probabilities of candidates, controls and all tokens."""
-
 from functools import partial
 from typing import Any
 
@@ -15,7 +13,6 @@ BINS = 40
 
 
 def figures(measured: Measurements[UndertrainedMetrics]) -> list[Figure]:
-    """Return the largest probabilities, drawn side by side, and the ROC curve where counts are known."""
     draw = partial(draw_largest, measured.arrays)
     shown = [Figure("largest-probabilities", "Largest probability of each token", draw)]
     if "roc" in measured.arrays:
@@ -26,7 +23,6 @@ def figures(measured: Measurements[UndertrainedMetrics]) -> list[Figure]:
 
 
 def draw_roc(arrays: dict[str, Array]) -> Any:
-    """Draw the share of unseen tokens found against the share of seen ones that are taken for them."""
     figure, ax = style.plot(width=3.8, height=3.6)
     ax.plot(*arrays["roc"], color=style.COLOURS[0], lw=1.6)
     ax.plot([0, 1], [0, 1], color=style.INK, lw=0.8, ls=":")
@@ -35,7 +31,6 @@ def draw_roc(arrays: dict[str, Array]) -> Any:
 
 
 def draw_largest(arrays: dict[str, Array]) -> Any:
-    """Draw histograms of the largest log10 probability in the texts, and where 1 % is."""
     groups = {"all tokens": arrays["all"], "others": arrays["others"], "candidates": arrays["candidates"]}
     values = {name: array / np.log(10) for name, array in groups.items()}
     low = min(float(array.min()) for array in values.values())

@@ -1,5 +1,3 @@
-"""The largest probability the model ever gives tokens that look under-trained, compared with any others."""
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
@@ -17,8 +15,8 @@ from generators.findings.undertrained.prompts import FREQUENT, repeated
 from generators.maths.blocks import norms
 from generators.maths.resampling import auc_of, interval, resample_items
 
-PERCENTILE = 5  # of the controls' largest probabilities
-PASSES = 4  # over all windows; prompts take as long as three
+PERCENTILE = 5  # percentile of the controls' largest probabilities
+PASSES = 4  # passes over all windows; prompts count as three
 SPEAKABLE = 0.01  # largest probability below which Land and Bartolo count a token as under-trained
 OTHERS = 200  # tokens drawn with a seed
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
@@ -109,7 +107,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
     crowd = crowding(E)
     indicator = untrained.indicator(tokens, find_clump(E, crowd), inputs.architecture.tied)
-    if indicator is None:  # without a clump, the shortest tokens are the next best guess
+    if indicator is None:  # without a clump, use the shortest tokens instead
         indicator = untrained.Indicator("norm of the input embedding", tokens.norms)
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts
@@ -173,7 +171,6 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
 
 
 def _speakable(vocabulary: Vocabulary | None, V: int) -> Bool[Array, " V"]:
-    """Return the tokens that a text could hold."""
     if vocabulary is None:
         return np.ones(V, bool)
     return np.array([group not in LEFT_OUT for group in vocabulary.groups])
@@ -255,7 +252,6 @@ def _roc(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Float[Array
 
 
 def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
-    """Return the largest log-probability that each token gets anywhere."""
     largest = np.full(V, -np.inf, np.float32)
 
     def see(_: int, predictions: Float[Array, "tokens V"], wanted: Int[Array, " tokens"]) -> None:

@@ -6,10 +6,10 @@ from numpy import ndarray as Array
 
 from generators.base.runs import Run
 
-# The text before a token, between it and its repetition, and after that.
+# Text before a token, between it and its repetition, and after that.
 TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))
-EXAMPLES = 4  # frequent tokens that each prompt repeats first; fewer where a model has too few positions for them
-FREQUENT = 40  # frequent tokens by which it is seen whether the model can repeat at all
+EXAMPLES = 4  # repeated tokens at the start of each prompt; fewer in models with a short context
+FREQUENT = 40  # frequent tokens used to test whether the model can repeat at all
 
 
 def repeated(
@@ -40,7 +40,6 @@ def repeated(
 
 
 def _fitting(run: Run, parts: list[list[int]]) -> int:
-    """Return how many examples a prompt of these parts can hold without being longer than the model's context."""
     if run.architecture.n_ctx is None:
         return EXAMPLES
     before, between, after = (len(part) for part in parts)
@@ -50,7 +49,6 @@ def _fitting(run: Run, parts: list[list[int]]) -> int:
 
 
 def _prompt(run: Run, parts: list[list[int]], token: int, frequent: Int[Array, " m"], examples: int) -> list[int]:
-    """Return the prompt as token ids, up to where the token would be repeated."""
     before, between, after = parts
     ids = list(run.text.before)
     for example in [int(i) for i in frequent if int(i) != token][:examples]:

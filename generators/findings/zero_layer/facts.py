@@ -1,5 +1,3 @@
-"""What each token yields without layers."""
-
 from collections.abc import Iterator
 
 from generators.findings.facts import (
@@ -17,12 +15,11 @@ from generators.findings.facts import (
 from generators.findings.measured import Measurements
 from generators.findings.zero_layer.measure import ExceptionRow, HubRow, ZeroLayerMetrics
 
-NAMED = 5  # tokens that others return, those of most, that are listed by name
+NAMED = 5  # most-returned tokens, listed by name
 SAMPLES = ("ids", "norm", "token_name"), ("best", "best_norm", "best_name")
 
 
 def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield which token each returns; of all of them only where the table of exceptions is whole."""
     arrays = found.arrays
     yield EntityCount(found.metrics["n_tokens"])
     for ids, norm, name in SAMPLES:

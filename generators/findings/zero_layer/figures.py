@@ -1,5 +1,3 @@
-"""The exceptions by norm, pair by pair and by group, and the tokens that absorb others."""
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -17,17 +15,15 @@ from generators.findings.measured import Measurements
 from generators.findings.zero_layer.measure import GROUPS, ZeroLayerMetrics
 from generators.findings.zero_layer.variants import YieldVariant
 
-MOST_PAIRS = 32  # in the picture of pairs
-PLAIN_GROUPS = ("leading space", "byte or unprintable")  # too many and too dull to be drawn pair by pair
+MOST_PAIRS = 32  # pairs drawn
+PLAIN_GROUPS = ("leading space", "byte or unprintable")  # too many and too uniform to draw pair by pair
 
 
 def figures(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
-    """Return the exceptions by norm, pair by pair, by group, and the hubs, as far as there are any; the variants."""
     return [*_exceptions(measured), *_variants(measured.metrics["variants"])]
 
 
 def _variants(found: list[YieldVariant]) -> list[Figure]:
-    """Return self shares by treatment, where there is any but the plain one."""
     ways = ["With the final norm"] if any(one["final_norm"] for one in found) else []
     ways += ["at positions"] if any(one["position"] is not None for one in found) else []
     title = ", and ".join(ways).capitalize()
@@ -60,7 +56,6 @@ def _exceptions(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
 
 
 def pairs_to_draw(arrays: dict[str, Array]) -> list[tuple[str, str]]:
-    """Return labels of exceptions to draw, the clearest, side by side where they yield the same token."""
     ids, best = arrays["ids"].tolist(), arrays["best"].tolist()
     telling = _telling(arrays)[:MOST_PAIRS]
     absorbed = Counter(best[i] for i in telling)
@@ -71,7 +66,6 @@ def pairs_to_draw(arrays: dict[str, Array]) -> list[tuple[str, str]]:
 
 
 def _telling(arrays: dict[str, Array]) -> list[int]:
-    """Return the places of the exceptions that are worth a line of their own, the clearest first."""
     if "group" not in arrays:
         return list(range(len(arrays["ids"])))
     return [i for i, group in enumerate(arrays["group"]) if GROUPS[group] not in PLAIN_GROUPS]
@@ -82,7 +76,6 @@ def _label(token_id: int, names: Array | None, i: int) -> str:
 
 
 def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
-    """Return the norms of the exceptions and of what they yield, by name and group."""
     x, y, ids = arrays["norm"], arrays["best_norm"], arrays["ids"]
     if "group" in arrays:
         pairs = zip(arrays["token_name"], arrays["best_name"], strict=True)
@@ -96,7 +89,6 @@ def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
 
 
 def draw_norms(arrays: dict[str, Array]) -> Any:
-    """Draw the norm of what a token yields against its own, with groups apart where they are known."""
     figure, ax = style.plot(width=6.4, height=4.6)
     x, y = arrays["norm"], arrays["best_norm"]
     if "group" in arrays:
@@ -125,7 +117,6 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
 
 
 def draw_variants(found: Sequence[YieldVariant]) -> Any:
-    """Draw how many tokens yield themselves by every treatment, beside Gaussian ones."""
     figure, ax = style.plot(width=6.8, height=0.3 * len(found) + 1.0)
     at = np.arange(len(found))[::-1]
     series = (
@@ -142,13 +133,11 @@ def draw_variants(found: Sequence[YieldVariant]) -> Any:
 
 
 def treatment(variant: YieldVariant) -> str:
-    """Return how a picture names what stands between the embeddings."""
     place = "no position" if variant["position"] is None else f"position {variant['position']}"
     return f"{place}, final norm" if variant["final_norm"] else place
 
 
 def draw_pairs(pairs: Sequence[tuple[str, str]]) -> Any:
-    """Draw tokens on the left, joined by lines with what they yield on the right."""
     figure, ax = style.plot(width=6.4, height=0.21 * len(pairs) + 0.5)
     ax.set_axis_off()
     ax.set(xlim=(0, 1), ylim=(len(pairs), -1))
@@ -166,7 +155,6 @@ def draw_pairs(pairs: Sequence[tuple[str, str]]) -> Any:
 
 
 def draw_bars(bars: Sequence[tuple[str, int]], counted: str) -> Any:
-    """Draw one bar per name with its count; `counted` says of what."""
     figure, ax = style.plot(width=6.4, height=0.26 * len(bars) + 0.8)
     at = np.arange(len(bars))[::-1]
     drawn = ax.barh(at, [count for _, count in bars], height=0.7, color=style.COLOURS[0])

@@ -1,5 +1,3 @@
-"""Which token every token yields without layers: the exceptions, the hubs, and what Gaussian tokens do."""
-
 from collections import Counter
 
 import numpy as np
@@ -20,17 +18,15 @@ from generators.maths.neighbours import best_match
 # What a vocabulary says of two tokens that differ; the array `group` counts in this order.
 GROUPS = ("leading space", "byte or unprintable", "plural", "case", "digits", "other")
 BASELINE_TOKENS = 2048
-VARIANT_TOKENS = 1024  # that are asked with the final norm and at positions, of all tokens
-MOST_ROWS = 10_000  # exceptions in the table; an untied model can have as many as it has tokens
+VARIANT_TOKENS = 1024  # tokens tested with the final norm and at positions
+MOST_ROWS = 10_000  # exceptions in the table; an untied model can have one per token
 MOST_HUBS = 20
 SEED = 20211215
 BLOCK = 1024
-ROUNDING = 1e-12  # relative; two products that differ by less are equal
+ROUNDING = 1e-12  # relative; products that differ by less count as equal
 
 
 class AbsorbingToken(TypedDict):
-    """A token that more than one other yields."""
-
     id: int
     absorbs: int
 
@@ -63,8 +59,6 @@ class ZeroLayerMetrics(TypedDict):
 
 
 class ExceptionRow(TokenCells):
-    """A token that yields another one."""
-
     best_id: int
     best_readable: str | None
     best_raw_bytes: str | None
@@ -76,8 +70,6 @@ class ExceptionRow(TokenCells):
 
 
 class HubRow(TokenCells):
-    """A token that more than one other yields."""
-
     absorbs: int
 
 
@@ -182,7 +174,6 @@ def products(
 
 
 def _groups(vocabulary: Vocabulary | None, ids: Int[Array, " n"], yielded: Int[Array, " n"]) -> dict[str, Array]:
-    """Return the group of every exception by its place in `GROUPS`; without a vocabulary, no array."""
     if vocabulary is None:
         return {}
     pairs = zip(ids.tolist(), yielded.tolist(), strict=True)
@@ -195,7 +186,6 @@ def _by_group(group: Int[Array, " n"]) -> dict[str, int]:
 
 
 def _hubs(yielded: Int[Array, " n"]) -> list[AbsorbingToken]:
-    """Return the tokens that most others yield, of those that more than one yields."""
     counts = Counter(yielded.tolist()).most_common(MOST_HUBS)
     return [{"id": hub, "absorbs": count} for hub, count in counts if count > 1]
 
@@ -206,7 +196,6 @@ def _hubs(yielded: Int[Array, " n"]) -> list[AbsorbingToken]:
 def _variants(
     inputs: Inputs, E: Float[Array, "V d"], U: Float[Array, "V d"] | None
 ) -> tuple[list[YieldVariant], Baseline]:
-    """Return what tokens yield of all and of some, beside Gaussian ones, by all ways; and the plain way's shares."""
     ways, keys = ways_of(inputs, E.shape[1]), E if U is None else U
     ids, some = spread_ids(len(E), VARIANT_TOKENS), spread_ids(len(E), BASELINE_TOKENS)
     drawn_inputs, drawn_outputs = gaussian_like(E, U, len(some))
@@ -234,7 +223,7 @@ def gaussian_like(
     widths = [side.shape[1] for side in sides]
     mean = np.concatenate([side.mean(axis=0, dtype=np.float64) for side in sides])
     variances, vectors = np.linalg.eigh(_covariance(sides, mean.astype(np.float32)))
-    spread = (vectors * np.sqrt(np.clip(variances, 0, None))) @ vectors.T  # the root that is the same everywhere
+    spread = (vectors * np.sqrt(np.clip(variances, 0, None))) @ vectors.T  # the symmetric root is unique
     drawn = np.random.default_rng(SEED).standard_normal((n, sum(widths)), dtype=np.float32)
     drawn = drawn @ spread.astype(np.float32) + mean.astype(np.float32)
     return drawn[:, : widths[0]], None if U is None else drawn[:, widths[0] :]

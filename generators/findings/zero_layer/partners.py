@@ -1,5 +1,3 @@
-"""Are the tokens that yield longer ones alike in length, and in the channel that correlates with frequency most?"""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -52,7 +50,6 @@ def partners(
 
 
 def alike(values: Float[Array, " V"], ids: Int[Array, " n"]) -> AlikeTokens:
-    """Return how narrow the values of some tokens are, compared with all, and how narrow chance makes them."""
     whole = _spread(values) or 1.0
     rng = np.random.default_rng(SEED)
     others = [_spread(rng.choice(values, len(ids), replace=False)) / whole for _ in range(DRAWS)]

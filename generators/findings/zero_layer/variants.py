@@ -1,5 +1,3 @@
-"""What tokens yield with the final norm between the embeddings, and with a position added, on some of the tokens."""
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,8 +10,8 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Inputs, Vocabulary
 from generators.findings.nonconstant_rows import nonconstant_positions
 
-BLOCK = 1024  # keys at a time
-ROUNDING = 1e-5  # relative; of products in float32, those that differ by less are equal
+BLOCK = 1024  # keys per block
+ROUNDING = 1e-5  # relative; float32 products that differ by less count as equal
 Rows = Float[Array, "m d"]
 
 
@@ -63,13 +61,12 @@ class Ways:
     """All that may stand between a token's two embeddings: positions that are added, and the final norm."""
 
     positions: tuple[int, ...]
-    rows: Float[Array, "positions d"]  # of these positions
+    rows: Float[Array, "positions d"]  # rows of these positions
     norm: FinalNorm | None
-    scale: float  # of tokens, before positions are added
+    scale: float  # scale of tokens before positions are added
 
     @property
     def treatments(self) -> list[Treatment]:
-        """Return all ways: as they are, at every position, and the same with the final norm."""
         places: tuple[int | None, ...] = (None, *self.positions)
         return [Treatment(norm, place) for norm in ((False, True) if self.norm else (False,)) for place in places]
 

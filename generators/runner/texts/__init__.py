@@ -20,13 +20,13 @@ from numpy import ndarray as Array
 from generators.base.files import read_limited
 from generators.runner.errors import CannotRunError
 
-LARGEST = 2**28  # bytes of a file beside the weights
+LARGEST = 2**28  # bytes of a file next to the weights
 HELD_OUT = "held_out_tokens.npy"
 LANGUAGE_REFERENCE = Path(__file__).parent / "language-reference.txt"
 LANGUAGE_REFERENCE_SHA256 = "f645602aa630381e9aed465dfee8c9a6ea2a7a93fe46c4da6618ac4bc763d7b5"
 LONGEST_WINDOW = 256  # tokens
-BLOCK = 64  # successive windows that count as one file in a text of one file
-CHAPTER = re.compile(r"^\d+\. [A-Z]", re.MULTILINE)  # each is a file of the documentation
+BLOCK = 64  # successive windows treated as one file if the text is a single file
+CHAPTER = re.compile(r"^\d+\. [A-Z]", re.MULTILINE)  # each chapter is one file of the documentation
 MASK_TOKENS = ("[MASK]", "<mask>")
 NO_TOKEN = -1
 PROBE = "a"  # any text that is one word: what a tokenizer puts around it also surrounds every window
@@ -53,13 +53,13 @@ class TokenizedText:
     """
 
     name: str
-    sha256: str  # of the text's bytes, or of the ids where it is stored as ids
+    sha256: str  # digest of the text's bytes, or of its ids if stored as ids
     ids: Int[Array, " tokens"]
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     mask_id: int | None = None
     starts: tuple[int, ...] = (0,)
-    carried: bool = False  # by the checkpoint, so that it is known that the model was trained on its like
+    carried: bool = False  # shipped in the checkpoint: the model was trained on similar text
 
     def windows(self, count: int, length: int, seed: int) -> TextWindows:
         """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.
@@ -90,7 +90,7 @@ class TokenizedText:
 
 
 def window_length(n_ctx: int | None) -> int:
-    """Return how long windows are in a model of `n_ctx` positions; None: as many as there are."""
+    """Return the window length in a model of `n_ctx` positions (None: unlimited)."""
     return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
 
 
@@ -111,11 +111,7 @@ def text_for(folder: Path, vocab_size: int, shipped: TokenizedText | None = None
 
 
 def encode(folder: Path, text: str) -> tuple[int, ...]:
-    """Return a piece of text in the tokens of the model in `folder`, nothing put around it.
-
-    Raises:
-        CannotRunError: it has no tokenizer.
-    """
+    """Tokenize text without special tokens."""
     return tuple(_tokenizer(folder).encode(text, add_special_tokens=False).ids)
 
 
@@ -140,7 +136,6 @@ def _carried(path: Path) -> TokenizedText:
 
 
 def _end_of_text(folder: Path) -> int:
-    """Return the token between files, as config.json names it; no token's id where it doesn't."""
     try:
         found = json.loads(read_limited(folder / "config.json", LARGEST)).get("eos_token_id")
     except (OSError, ValueError, AttributeError):
@@ -166,11 +161,6 @@ def read_language_reference() -> str:
 
 
 def shipped_text(folder: Path) -> TokenizedText:
-    """Return the language reference in the tokens of the model in `folder`.
-
-    Raises:
-        CannotRunError: it has no tokenizer, or the text is damaged.
-    """
     tokenizer = _tokenizer(folder)
     reference = read_language_reference()
     encoded = tokenizer.encode(reference, add_special_tokens=False)
@@ -194,7 +184,6 @@ def shipped_text(folder: Path) -> TokenizedText:
 
 
 def _tokenizer(folder: Path) -> Any:
-    """Return the model's tokenizer without limits of length."""
     from tokenizers import Tokenizer
 
     path = folder / "tokenizer.json"
@@ -207,7 +196,7 @@ def _tokenizer(folder: Path) -> Any:
             tokenizer = AutoTokenizer.from_pretrained(
                 str(folder), trust_remote_code=False, local_files_only=True
             ).backend_tokenizer
-    except Exception as error:  # both libraries raise whatever they meet
+    except Exception as error:  # both libraries raise all kinds of errors
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise CannotRunError(
             f"The checkpoint has no tokenizer that can be read, so no text either ({line})."
@@ -222,7 +211,6 @@ def _has(tokenizer: Any, name: str) -> bool:
 
 
 def _named_mask(folder: Path) -> tuple[str, ...]:
-    """Return what the tokenizer's settings call the mask, if they do."""
     try:
         settings = json.loads(read_limited(folder / "tokenizer_config.json", LARGEST))
         named = settings.get("mask_token")

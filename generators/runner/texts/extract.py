@@ -25,14 +25,13 @@ class Prose(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.paragraphs: list[str] = []
-        self._inside = 0  # how many divs deep in the body
+        self._inside = 0  # depth of nested divs in the body
         self._left_out = 0
         self._permalink = False
         self._open: str | None = None
         self._parts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Enter the body, a paragraph, or what is left out."""
         given = dict(attrs)
         if tag == "div":
             self._inside += bool(self._inside or given.get("class") == "body")
@@ -45,7 +44,6 @@ class Prose(HTMLParser):
             self._open = tag
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave it again."""
         if tag == "div" and self._inside:
             self._inside -= 1
         elif tag in LEFT_OUT:
@@ -56,7 +54,6 @@ class Prose(HTMLParser):
             self._finish()
 
     def handle_data(self, data: str) -> None:
-        """Keep the text of paragraphs."""
         if self._open and not self._left_out and not self._permalink:
             self._parts.append(data)
 
