@@ -32,7 +32,7 @@ from generators.site.words import environment
 from tests.checkpoints import write_checkpoint
 from tests.nulls import today, write_record
 from tests.torture.kinds import KINDS, SIZES, mutate
-from tests.torture.processes import GIBI, Ended, atlas, in_child
+from tests.torture.processes import GIBI, SENTENCE, Ended, atlas, in_child
 
 RESULTS = Path(__file__).parents[2] / "results" / "fuzz.json"
 SECONDS, BYTES = 120, 2 * GIBI  # a limit of CPU so generous that a slow machine stays below it
@@ -64,7 +64,7 @@ def use(place: Path) -> None:
         for model in load_registry(place / "models.yml").models:
             look_at_page(model, store, place)
     except AtlasError as error:
-        raise SystemExit(print(error) or 2) from error
+        raise SystemExit(print(f"{SENTENCE}{error}") or 2) from error
 
 
 def look_at_page(model, store: Store, place: Path) -> None:

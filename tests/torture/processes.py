@@ -22,6 +22,7 @@ from generators import cli
 
 KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
 SAMPLE_S = 0.2
+SENTENCE = "atlas: "  # how the command begins one
 MOST_PRINTED = 100_000  # characters
 
 
@@ -39,7 +40,7 @@ class Ended:
     def is_sound(self) -> bool:
         """Return whether it finished, or failed with a sentence and no traceback."""
         short = len(self.said) < MOST_PRINTED and "Traceback" not in self.said
-        return not self.signal and short and (self.code == 0 or bool(self.said.strip()))
+        return not self.signal and short and (self.code == 0 or SENTENCE in self.said)
 
 
 def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
