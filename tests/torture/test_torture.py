@@ -139,14 +139,8 @@ def test_disk_fails_as_it_should(tmp_path, fault, at):
     if fault.startswith("killed") and not too_late:
         assert ended.signal
         left = [path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".old")]
-        assert (
-            left
-            == {
-                2: [b"afterwards"[: crash.HALF]] if "halfway" in fault else [],
-                3: [b"afterwards"],
-                4: [b"afterwards"],
-            }[at]
-        )
+        whole, half = [b"afterwards"], [b"afterwards"[: crash.HALF]] if "halfway" in fault else []
+        assert left == {2: half, 3: whole, 4: whole}[at]
     else:
         assert ended.gave[0] == ("nothing" if too_late else errno.errorcode[crash.FAULTS[fault]])
         assert ended.gave[1][:2] == ["mkdir", "open"]
