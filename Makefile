@@ -60,7 +60,7 @@ hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned vers
 	$(BIN)/python .ci/hooks.py
 
 bench: $(VENV)/.dev $(CLUSTER)/.cluster ## time and memory of computing eight made-up GPT-2s; BENCH_ARGS="--write", say
-	$(BIN)/python -m tests.benchmark $(BENCH_ARGS)
+	$(BIN)/python -m tests.torture bench $(BENCH_ARGS)
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
 	$(KEEP_MEMORY) $(TRAIN)/bin/python -m models.training.stdlib_gpt2.train $(TRAIN_ARGS)
@@ -96,16 +96,16 @@ untabled: $(VENV)/.dev ## types of models that no table describes, made small, t
 	$(BIN)/python -m tests.checkpoint.oracle.untabled $(UNTABLED_ARGS)
 
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
-	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
+	$(BIN)/python -m tests.torture fuzz $(FUZZ_ARGS)
 
 crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that writes; CRASH_ARGS="--write", say
-	$(BIN)/python -m tests.crash $(CRASH_ARGS)
+	$(BIN)/python -m tests.torture crash $(CRASH_ARGS)
 
 reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
-	$(BIN)/python -m tests.reproducible $(REPRODUCIBLE_ARGS)
+	$(BIN)/python -m tests.torture reproducible $(REPRODUCIBLE_ARGS)
 
 large: $(VENV)/.dev ## seconds and memory of each finding where positions, layers or tokens are many; LARGE_ARGS="--write", say
-	$(BIN)/python -m tests.large $(LARGE_ARGS)
+	$(BIN)/python -m tests.torture large $(LARGE_ARGS)
 
 lighthouse: $(LIGHTHOUSE)/.lhci-$(LHCI_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
 	CHROME_PATH="$${ATLAS_CHROMIUM:-$$(command -v chromium || command -v chromium-headless-shell)}" \
@@ -114,7 +114,7 @@ lighthouse: $(LIGHTHOUSE)/.lhci-$(LHCI_VERSION) ## Lighthouse on one page of eve
 	  node tests/lighthouse.js $(LIGHTHOUSE_ARGS) && exit $$met
 
 many: $(VENV)/.dev ## what a site of fifty made-up models weighs and costs; MANY_ARGS="--models 8 --write", say
-	$(BIN)/python -m tests.many $(MANY_ARGS)
+	$(BIN)/python -m tests.torture many $(MANY_ARGS)
 
 sbom: $(VENV)/.site $(SBOM)/.sbom ## what is installed to make the site, as a CycloneDX bill of materials
 	$(SBOM)/bin/cyclonedx-py environment --output-reproducible --output-file sbom.cdx.json $(BIN)/python

@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 SITE_FIXTURES = {"project", "address", "built_site", "browser"}
 LONGEST_FIRST = (
     "tests/site",
+    "tests/torture/test_torture",
     "tests/test_stored_numbers",
     "tests/test_every_family",
     "tests/findings/test_helix",

@@ -192,3 +192,28 @@ def claims_on(finding: Finding, given: Inputs) -> list[Claim]:
         return list(finding.claims(finding.measure(given)))
     except NotApplicableError as sentence:
         return list(finding.untested(str(sentence)))
+
+
+def realistic_embedding(V: int, d: int, rng: np.random.Generator) -> Array:
+    """Return token embeddings (V, d) built like real ones: a search prunes them as it does those of a real model.
+
+    Variances fall as (k + 9)^-0.7 about a common mean, norms vary by 15 %, two fifths of the tokens come in similar
+    pairs, and a hundred unused tokens lie close together.
+    """
+    E = rng.standard_normal((V, d), dtype=np.float32) * ((np.arange(d) + 9) ** -0.35).astype(np.float32)
+    first, second, unused = np.split(rng.permutation(V)[: 2 * (V // 5) + min(100, V // 20)], [V // 5, 2 * (V // 5)])
+    apart = rng.uniform(0.15, 0.7, (len(second), 1)).astype(np.float32)
+    E[second] = E[first] * np.sqrt(1 - apart**2) + E[second] * apart
+    E += 0.5 * np.linalg.norm(E, axis=1).mean() / np.sqrt(d)
+    E *= np.exp(0.15 * rng.standard_normal((V, 1), dtype=np.float32))
+    E[unused] = E[unused].mean(axis=0) + 0.04 * E[unused]
+    return E
+
+
+def winding_positions(n: int, d: int, rng: np.random.Generator) -> Array:
+    """Return position embeddings (n, d) float32 that wind in a few channels, with noise in all."""
+    P = 0.02 * rng.standard_normal((n, d))
+    for wave in range(1, 5):
+        for channel in rng.choice(d, 3, replace=False):
+            P[:, channel] += 0.5 / wave * np.cos(2 * np.pi * wave * np.arange(n) / n + channel)
+    return P.astype(np.float32)

@@ -18,7 +18,7 @@ from generators.compute.jobs import measure
 from generators.compute.plan import open_model, plan
 from generators.compute.running import RunSettings
 from generators.findings import FINDINGS
-from tests.processes import most_memory
+from tests.torture.processes import most_memory
 
 BUDGET_S = 4.0  # for findings that run the model: a window or two of each kind
 

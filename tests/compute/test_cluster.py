@@ -10,9 +10,9 @@ import yaml
 
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from tests.benchmark import DASK_SETTINGS
 from tests.compute import harness
 from tests.compute.harness import stored, with_expected
+from tests.torture.costs import DASK_SETTINGS
 
 pytestmark = pytest.mark.cluster
 WORKERS = 2

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from generators.base.architecture import Architecture
-from tests.benchmark import realistic_embedding
+from tests.synthetic import realistic_embedding
 
 N, D, V, LAYERS, HEADS = 40, 32, 60, 3, 4
 GPT2_SIZE = (12, 768, 1024)  # layers, width, positions

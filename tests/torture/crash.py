@@ -1,0 +1,238 @@
+"""`make crash`: the disk fails, or the process is killed, at every step that writes; nothing stored is lost.
+
+What is stored must be whole afterwards, each finding as it was or as it should be, and the next run must finish the
+work, with the same bytes as an undisturbed one. `results/crash.json` keeps what came out.
+"""
+
+import errno
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import typer
+import yaml
+
+from generators import findings as all_findings
+from generators.compute.results import HOLDER, LOCK, Store
+from generators.compute.verify import verify
+from tests.checkpoints import SMALL, write_checkpoint
+from tests.nulls import today, write_record
+from tests.torture.processes import GIBI, Ended, atlas, in_child, survivors
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results" / "crash.json"
+FAULTS = {
+    "killed": None,
+    "killed halfway through a write": None,
+    "disk full": errno.ENOSPC,
+    "disk full halfway through a write": errno.EFBIG,
+    "error of the disk": errno.EIO,
+}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+HALF = 4  # bytes that a file takes before the disk is full
+SECONDS, PATIENCE_S = 600, 20  # of CPU for a command; for what it started to end after it
+NAMES = ("helix", "channels", "gains", "attention")  # findings; later ones make no run longer
+COMPUTE = ("compute", "./model", *(part for name in NAMES for part in ("--only", name)), "--results", "results")
+
+
+def place(descriptor: int) -> Path:
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
+
+
+class FailingDisk:
+    """Lets one step that writes into a folder fail, or a write after it.
+
+    Steps are: a file opened to be written, brought to the disk, renamed or removed, a folder made or removed. An
+    audit hook hears of each before it is done, and can't be removed: this is for a process that ends soon.
+
+    Args:
+        at: the number of the step that fails, from 1; 0: none.
+    """
+
+    def __init__(self, folder: Path, at: int = 0, fault: str = "killed") -> None:
+        self.folder, self.at, self.fault = folder.resolve(), at, fault
+        self.steps: list[str] = []
+
+    def install(self) -> None:
+        if self.fault.startswith("killed"):
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and an error comes instead
+        sync = os.fsync
+        os.fsync = lambda file: (self._step("fsync", place(file)), sync(file))[1]
+        sys.addaudithook(self._heard)
+
+    def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str | bytes | os.PathLike) and arguments[2] & WRITING:
+            self._step("open", arguments[0])
+        elif event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir"):
+            folder = arguments[-1]  # shutil.rmtree names what is in a folder by the folder's descriptor
+            inside = place(folder) if folder >= 0 else Path()
+            self._step(event.removeprefix("os."), Path(inside, os.fsdecode(arguments[0])))
+
+    def _step(self, kind: str, path: Any) -> None:
+        if not Path(os.fsdecode(path)).absolute().is_relative_to(self.folder):
+            return
+        self.steps.append(kind)
+        if len(self.steps) != self.at:
+            return
+        if "halfway" in self.fault:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (HALF, resource.RLIM_INFINITY))
+        elif self.fault == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        else:
+            raise OSError(FAULTS[self.fault], os.strerror(FAULTS[self.fault]), str(path))
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: in which folder its steps count, what is copied there before, where results may be afterwards."""
+
+    argv: tuple[str, ...]
+    folder: str = "results"
+    before: tuple[tuple[str, str], ...] = ()
+    stored: tuple[str, ...] = ("results",)
+
+
+COMMANDS = {
+    "compute over old results": Command(COMPUTE, before=(("old", "results"),)),
+    "compute into an empty folder": Command(COMPUTE),
+    "compute --jobs 2": Command((*COMPUTE, "--jobs", "2"), before=(("old", "results"),)),
+    "adopt": Command(("adopt", "new", "--results", "results")),
+    "report": Command(
+        ("report", "./model", "--skip-runs", "--output", "out/report"),
+        "out",
+        (("old", "out/report/.results"),),
+        ("out/report/.results", "out/.report.old/.results"),
+    ),
+    "render": Command(("render", "--results", "new"), ".", stored=("new",)),
+}
+
+
+def use_few_findings() -> None:
+    every = all_findings.FINDINGS
+    chosen = tuple(finding for finding in every if finding.name in NAMES)
+    for module in list(sys.modules.values()):
+        if getattr(module, "FINDINGS", None) is every:
+            module.FINDINGS = chosen
+
+
+@dataclass(frozen=True)
+class World:
+    """A project with a model, results `old` of the weights that it had, and results `new` of those it has."""
+
+    project: Path
+
+    def start(self, command: Command) -> None:
+        """Put what a command shall find in place."""
+        for name in ("results", "out", "site", ".pages", ".cache"):
+            shutil.rmtree(self.project / name, ignore_errors=True)
+        (self.project / "out").mkdir()
+        for source, to in command.before:
+            shutil.copytree(self.project / source, self.project / to)
+
+    def ran(self, command: Command, at: int = 0, fault: str = "killed") -> Ended:
+        """Run a command with a fault at one step, or none; it returns its steps. What it started must end with it."""
+
+        def act() -> list[str]:
+            os.chdir(self.project)
+            if command.argv[0] == "report":
+                use_few_findings()
+            disk = FailingDisk(self.project / command.folder, at, fault)
+            disk.install()
+            atlas(*command.argv)
+            return disk.steps
+
+        ended = in_child(act, SECONDS, 16 * GIBI)
+        _, left = psutil.wait_procs(survivors(ended.pid), timeout=PATIENCE_S)
+        for process in left:
+            process.kill()
+        assert not left, f"{len(left)} processes outlived the command"
+        return ended
+
+    def undisturbed(self, command: Command) -> tuple[list[str], dict[str, bytes]]:
+        """Return the steps of a command, and what it stores."""
+        self.start(command)
+        ended = self.ran(command)
+        assert ended.code == 0, ended.said
+        return ended.gave, self.stored(command.stored)
+
+    def stored(self, places: Iterable[str]) -> dict[str, bytes]:
+        """Return what is stored of the model in the first place where it is, but for what belongs to the lock."""
+        for folder in (self.project / place / "model" for place in places):
+            if (folder / "model.json").is_file():
+                files = (path for path in folder.rglob("*") if path.is_file() and path.name not in (LOCK, HOLDER))
+                return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+        return {}
+
+    def check_stored(self, command: Command, new: dict[str, bytes]) -> None:
+        """Raise AssertionError if something stored is lost, damaged, or neither old nor new."""
+        there = [place for place in command.stored if (self.project / place).is_dir()]
+        for place in there[:1]:  # the command was about to remove a later one
+            assert [sentence for _, sentence in verify(Store(self.project / place))] == []
+        old, left = self.stored(source for source, _ in command.before), self.stored(command.stored)
+        for name in (name for name in left if name.endswith(".json")):
+            assert left[name] in (old.get(name), new.get(name)), f"{name} is neither old nor new"
+        missing = {f"{name}.json" for name in ("model", *NAMES)} - {*left}
+        assert not (command.before and missing), f"{missing} is gone"
+
+    def outcome(self, command: Command, new: dict[str, bytes], at: int, fault: str) -> str:
+        """Let one step fail; return `killed`, `sentence` or `finished`. Raises AssertionError: something is lost."""
+        self.start(command)
+        ended = self.ran(command, at, fault)
+        assert ended.is_sound or ended.signal in (signal.SIGKILL, signal.SIGXFSZ), ended.said
+        self.check_stored(command, new)
+        again = self.ran(command)
+        assert again.code == 0, again.said
+        assert self.stored(command.stored) == new, "the next run's results are others, or something is left behind"
+        return "killed" if ended.signal else "sentence" if ended.code else "finished"
+
+
+def world(project: Path) -> World:
+    """Make one."""
+    entry = {"name": "model", "title": "Model", "sources": [{"folder": "model"}]}
+    (project / "models.yml").write_text(yaml.safe_dump([entry]))
+    shutil.copy(ROOT / "mkdocs.yml", project)
+    shutil.copytree(ROOT / "site_src", project / "site_src", ignore=shutil.ignore_patterns("notebooks"))
+    made = World(project)
+    for seed, results in enumerate(("old", "new")):
+        write_checkpoint(project / "model", sizes=SMALL, seed=seed)
+        ended = made.ran(Command((*COMPUTE[:-1], results)))
+        assert ended.code == 0, ended.said
+    return made
+
+
+def places(steps: Iterable[str]) -> list[tuple[int, str]]:
+    """Return every (step, fault) that can be tried on a run of these steps."""
+    numbered = list(enumerate(steps, 1))
+    return [(at, fault) for fault in FAULTS for at, kind in numbered if kind == "open" or "halfway" not in fault]
+
+
+def crash(every: int = 1, most: int = 40, write: bool = False) -> None:
+    """Faults at one in EVERY steps of compute, at MOST of each other command's; --write: into results/crash.json."""
+    found = {fault: Counter(dict.fromkeys(("killed", "sentence", "finished", "broke"), 0)) for fault in FAULTS}
+    with tempfile.TemporaryDirectory() as folder:
+        made = world(Path(folder))
+        for name, command in COMMANDS.items():
+            steps, new = made.undisturbed(command)
+            possible = places(steps)
+            apart = every if command.argv == COMPUTE else max(1, -(-len(possible) // most))
+            for at, fault in possible[::apart]:
+                try:
+                    what = made.outcome(command, new, at, fault)
+                except AssertionError as error:
+                    what = "broke"
+                    print(f"--- {fault}, step {at}, {name}: {error}", flush=True)
+                found[fault][what] += 1
+            print(f"{name}: {len(possible[::apart])} of {len(possible)} faults tried", flush=True)
+    if write:
+        write_record(RESULTS, {**today(), "kinds": found})
+    if any(count["broke"] for count in found.values()):
+        raise typer.Exit(1)

@@ -1,0 +1,137 @@
+"""Child processes with limits, what they printed and returned, and their seconds and memory."""
+
+import contextlib
+import io
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import psutil
+
+from generators import cli
+
+KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
+SAMPLE_S = 0.2
+SENTENCE = "atlas: "  # how the command begins one
+MOST_PRINTED = 100_000  # characters
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child process ended: by which signal (0: none), its exit code, what it printed, what `act` returned."""
+
+    signal: int = 0
+    code: int = 0
+    said: str = ""
+    gave: Any = None
+    pid: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether it finished, or failed with a sentence and no traceback."""
+        short = len(self.said) < MOST_PRINTED and "Traceback" not in self.said
+        return not self.signal and short and (self.code == 0 or SENTENCE in self.said)
+
+
+def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
+    """Run `act` in a process and session of its own, with limits on seconds of CPU and on further bytes of memory.
+
+    What `act` returns comes back through JSON.
+    """
+    receive, send = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        os.close(receive)
+        os.write(send, json.dumps(asdict(_acted(act, seconds, memory))).encode())
+        os._exit(0)
+    os.close(send)
+    with os.fdopen(receive, "rb") as pipe:
+        told = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if told and not status:
+        return Ended(**{**json.loads(told), "pid": pid})
+    return Ended(os.WTERMSIG(status), 1, f"ended by signal {os.WTERMSIG(status)}", pid=pid)
+
+
+def _acted(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
+    said, code, gave = io.StringIO(), 0, None
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+            most = (in_status("VmData") or 0) + memory  # the child has its parent's memory
+            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+            signal.alarm(10 * seconds)  # waiting takes no CPU
+            gave = act()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        except BaseException:  # what a terminal would show
+            code = 1
+            traceback.print_exc()
+    return Ended(0, code, said.getvalue()[-2 * MOST_PRINTED :], gave)
+
+
+def atlas(*arguments: object) -> None:
+    """Run the command in this process. Raises SystemExit: it failed."""
+    with mock.patch.object(sys, "argv", ["atlas", *map(str, arguments)]):
+        try:
+            cli.main()
+        except SystemExit as end:
+            if end.code:
+                raise
+
+
+def survivors(session: int) -> list[psutil.Process]:
+    """Return the processes of a session that still run."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, psutil.Error):
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def in_status(field: str) -> int | None:
+    """Return a field of /proc/self/status in bytes, None where there is none."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text("utf-8").splitlines():
+            if line.startswith(f"{field}:"):
+                return KIBI * int(line.split()[1])
+    return None
+
+
+def most_memory() -> int:
+    """Return the bytes that this process had at its peak; `ru_maxrss` would count its parent's, too."""
+    return in_status("VmHWM") or KIBI * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def cost_of(command: Sequence[str], place: Path, environment: Mapping[str, str]) -> tuple[float, float, int]:
+    """Run a command in a folder; return seconds of CPU and of the clock, and bytes of memory at the peak.
+
+    Its children count, too; memory that several share counts once (on Linux).
+    """
+    before, begin, peak = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter(), 0
+    with subprocess.Popen(command, cwd=place, env=environment, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            time.sleep(SAMPLE_S)
+            peak = max(peak, sum(map(_memory_of, psutil.Process().children(recursive=True))))
+    assert process.returncode == 0, f"{command} ended with {process.returncode}"
+    clock, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock, peak
+
+
+def _memory_of(process: psutil.Process) -> int:
+    with contextlib.suppress(psutil.Error):  # it may have just ended
+        used = process.memory_full_info()
+        return int(getattr(used, "pss", used.rss))
+    return 0

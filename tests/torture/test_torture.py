@@ -1,0 +1,217 @@
+"""Mutants of each kind, faults of each kind, and the figures of the other harnesses; and that harnesses notice."""
+
+import errno
+import json
+import shutil
+
+import pytest
+
+from generators.base.errors import InputError
+from generators.base.files import replace_file
+from generators.base.text import number
+from generators.site import quality_reports
+from generators.site.words import environment
+from tests.checkpoints import Sizes
+from tests.conftest import ROOT
+from tests.torture import costs, crash, fuzz, sites
+from tests.torture.kinds import BROKE, KINDS
+from tests.torture.processes import GIBI, in_child
+
+TINY = Sizes(n_layer=1, n_head=1, d_model=32, n_ctx=64, vocab_size=400)
+WAYS = [(kind, way) for kind, each in KINDS.items() for way in range(len(each.ways) if each.files else 1)]
+EVERY_KILL = 4
+
+
+@pytest.mark.parametrize(("kind", "way"), WAYS)
+def test_mutant_gives_a_result_or_a_sentence(kind, way):
+    ended = fuzz.mutant(kind, 0, way)
+    assert ended.is_sound, ended.said
+
+
+@pytest.mark.parametrize("what", BROKE)
+def test_what_broke_once_gives_a_result(what):
+    ended = fuzz.ended(BROKE[what])
+    assert ended.is_sound and ended.code == 0, ended.said
+
+
+def broken(place):
+    raise ZeroDivisionError("here")
+
+
+def endless(place):
+    while True:
+        pass
+
+
+def greedy(place):
+    return bytearray(3 * GIBI)
+
+
+def loud(place):
+    print("a" * 10**6)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(broken, "ZeroDivisionError: here"), (endless, "ended by signal"), (greedy, "MemoryError"), (loud, "aaa")],
+)
+def test_what_breaks_or_takes_too_much_is_shown(monkeypatch, change, said):
+    monkeypatch.setattr(fuzz, "SECONDS", 1 if change is endless else fuzz.SECONDS)
+    ended = fuzz.ended(change)
+    assert not ended.is_sound
+    assert said in ended.said
+
+
+# Faults
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return crash.world(tmp_path_factory.mktemp("crash"))
+
+
+@pytest.fixture(scope="module")
+def steps(world):
+    return {name: world.undisturbed(crash.COMMANDS[name]) for name in list(crash.COMMANDS)[:2]}
+
+
+OVER_OLD, INTO_EMPTY = list(crash.COMMANDS)[:2]
+
+
+@pytest.mark.parametrize("name", [OVER_OLD, INTO_EMPTY])
+def test_nothing_is_lost(world, steps, name):
+    taken, new = steps[name]
+    assert new == world.stored(["new"])
+    steps_of = {fault: [at for at, each in crash.places(taken) if each == fault] for fault in crash.FAULTS}
+    chosen = [(at, fault) for fault, steps in steps_of.items() for at in steps[len(steps) // 3 :: len(steps) // 2]]
+    found = {world.outcome(crash.COMMANDS[name], new, at, fault) for at, fault in chosen}
+    assert {"killed", "sentence"} <= found
+
+
+def test_kill_before_a_replacement_or_removal_of_a_file_loses_nothing(world, steps):
+    taken, new = steps[OVER_OLD]
+    moments = [at for at, kind in enumerate(taken, 1) if kind in ("rename", "remove")]
+    assert len(moments) > 2 * len(crash.NAMES)
+    assert {world.outcome(crash.COMMANDS[OVER_OLD], new, at, "killed") for at in moments[::EVERY_KILL]} == {"killed"}
+
+
+def test_mark_that_can_t_be_removed_is_shown_in_a_sentence(world, steps):
+    """Who holds the lock is noted in a file, whose removal is the last that can fail."""
+    taken, new = steps[OVER_OLD]
+    last = max(at for at, kind in enumerate(taken, 1) if kind == "remove")
+    assert world.outcome(crash.COMMANDS[OVER_OLD], new, last, "disk full") == "sentence"
+
+
+def test_damage_is_noticed(world, steps):
+    command, new, folder = crash.COMMANDS[OVER_OLD], steps[OVER_OLD][1], world.project / "results" / "model"
+    world.start(command)
+    path = next(folder.glob("*.npz"))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(AssertionError):
+        world.check_stored(command, new)
+    world.start(command)
+    path = folder / "gains.json"
+    path.write_text(json.dumps(json.loads(path.read_text())))  # whole, but neither old nor new: other white space
+    with pytest.raises(AssertionError, match="neither old nor new"):
+        world.check_stored(command, new)
+    path.unlink()
+    with pytest.raises(AssertionError, match="is gone"):
+        world.check_stored(command, new)
+
+
+@pytest.mark.parametrize("fault", crash.FAULTS)
+@pytest.mark.parametrize("at", [2, 3, 4])
+def test_disk_fails_as_it_should(tmp_path, fault, at):
+    """A fault that never struck would prove nothing. Steps: a folder, a file opened, its bytes synced, its place."""
+    (tmp_path / "old").write_text("before")
+
+    def act():
+        disk = crash.FailingDisk(tmp_path, at, fault)
+        disk.install()
+        try:
+            replace_file(tmp_path / "old", b"afterwards")
+        except OSError as error:
+            return [errno.errorcode[error.errno], disk.steps]
+        return ["nothing", disk.steps]
+
+    ended = in_child(act, crash.SECONDS, GIBI)
+    too_late = "halfway" in fault and at > 2
+    if fault.startswith("killed") and not too_late:
+        assert ended.signal
+        left = [path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".old")]
+        whole, half = [b"afterwards"], [b"afterwards"[: crash.HALF]] if "halfway" in fault else []
+        assert left == {2: half, 3: whole, 4: whole}[at]
+    else:
+        assert ended.gave[0] == ("nothing" if too_late else errno.errorcode[crash.FAULTS[fault]])
+        assert ended.gave[1][:2] == ["mkdir", "open"]
+    assert (tmp_path / "old").read_text() == ("afterwards" if too_late else "before")
+
+
+# Figures
+
+
+@pytest.fixture
+def into(tmp_path, monkeypatch):
+    """Have figures written into a folder of the test."""
+    monkeypatch.setattr(costs, "RESULTS", tmp_path)
+    monkeypatch.setattr(fuzz, "RESULTS", tmp_path / "fuzz.json")
+    monkeypatch.setattr(costs, "CLUSTER_PYTHON", tmp_path / "not-there")
+    monkeypatch.setattr(costs, "SMALL", TINY)
+    return tmp_path
+
+
+def test_figures_are_stored_and_read(into, monkeypatch):
+    costs.bench(models=2, small=True, write=True)
+    found = quality_reports.read(into, "bench")
+    assert [row.way for row in found.whole.rows] == ["one after another", "--jobs"]
+    assert all(row.seconds > 0 and row.memory_mib > 50 for row in found.whole.rows)
+    assert {"helix", "outliers"} < {row.name for row in found.findings.rows}
+    monkeypatch.setitem(costs.SHAPES, "tiny", TINY)
+    costs.large(["tiny"], ["gains"], write=True)
+    assert quality_reports.read(into, "large").most("tiny").mib > 50
+    shutil.copy(ROOT / "results" / "fuzz.json", into)
+    fuzz.fuzz(mutants=2, jobs=2, kind=["config"], write=True)
+    assert sum(quality_reports.read(into, "fuzz").kinds["config"].values()) == 2
+
+
+def test_ways_that_leave_other_files_end_the_run(into, monkeypatch):
+    monkeypatch.setattr(costs, "timed", lambda place, way, *_: {"way": way, "seconds": 1.0})
+    monkeypatch.setattr(costs, "files", lambda results: {"a": results.name.encode()})
+    with pytest.raises(AssertionError, match="results differ"):
+        costs.whole(1, TINY)
+
+
+def test_two_builds_of_a_made_up_model_are_alike_and_weighed(tmp_path):
+    built = []
+    for name, circumstances in zip(("first", "second, longer/in it"), sites.CIRCUMSTANCES, strict=True):
+        project = sites.project(tmp_path / name, 1)
+        shutil.rmtree(project / "site_src" / "notebooks")  # executed by `make reproducible`, which takes minutes
+        built.append(sites.rendered(project, circumstances))
+    assert len(built[0]) > 60
+    assert sites.differing(*built) == []
+    weighed = sites.sizes(project / "site", ["made-up-1"])
+    assert weighed.keys() == {"home_kB", "finding_kB", "model_MB", "site_MB"}
+    assert all(size > 0 for size in weighed.values())
+    processor, clock = sites.mkdocs(project)
+    assert processor > 0 and clock > 0
+    assert sites.differing({"a": b"1", "b": b"2", "c": b"3"}, {"a": b"1", "b": b"0", "d": b"3"}) == ["b", "c", "d"]
+
+
+def test_stored_figures_are_of_every_way_and_kind_of_page_and_shown():
+    stored = quality_reports.read(ROOT / "results", "bench")
+    assert {row.way for row in stored.whole.rows} >= {"one after another", "--jobs", "cluster"}
+    assert {"home", "model", "compare"} <= {*quality_reports.read(ROOT / "results", "lighthouse").pages}
+    many = quality_reports.read(ROOT / "results", "many")
+    said = str(environment().get_template("of_many.j2").module.costs(many))
+    for name in ("cold", "from_cache", "one_changed", "unchanged_build", "mkdocs"):
+        assert f"{number(getattr(many.seconds, name))} " in said
+        assert f"({number(getattr(many.clock, name))}" in said
+
+
+@pytest.mark.parametrize("name", quality_reports.REPORTS)
+def test_every_report_can_be_read_and_damage_is_a_sentence(tmp_path, name):
+    assert quality_reports.read(ROOT / "results", name) is not None
+    assert quality_reports.read(tmp_path, name) is None
+    (tmp_path / f"{name}.json").write_text(json.dumps({"date": "1"}))
+    with pytest.raises(InputError, match=f"make {name}"):
+        quality_reports.read(tmp_path, name)
