@@ -17,12 +17,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 Array = np.ndarray
-DTYPES = {
-    "float64": np.float64,
-    "float32": np.float32,
-    "float16": np.float16,
-    "bfloat16": ml_dtypes.bfloat16,
-}
+DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 WEIGHTS = "model.safetensors"
 
 

@@ -695,12 +695,7 @@ def test_a_folder_whose_name_is_no_text_can_be_computed(atlas, project):
     assert json.loads(atlas("show", "model", "--json").out)["model"]["source"]["place"] == "model-\ufffd"
 
 
-BROKEN_REGISTRIES = {
-    "absent": None,
-    "yaml": b"- [",
-    "binary": b"\xff",
-    "entry": b"- name: ../x\n  title: x",
-}
+BROKEN_REGISTRIES = {"absent": None, "yaml": b"- [", "binary": b"\xff", "entry": b"- name: ../x\n  title: x"}
 NAMED = (["compute", "good"], ["show", "away"])  # may be a folder or a hub id, which need no registry
 
 

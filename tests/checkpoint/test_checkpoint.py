@@ -9,16 +9,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.sources import Files, in_folder
 from generators.checkpoint.sources.safetensors_files import Safetensors
-from tests.checkpoints import (
-    DTYPES,
-    SMALL,
-    WEIGHTS,
-    config_of,
-    raw_bytes,
-    tensors_of,
-    write_checkpoint,
-    write_json,
-)
+from tests.checkpoints import DTYPES, SMALL, WEIGHTS, config_of, raw_bytes, tensors_of, write_checkpoint, write_json
 
 D = SMALL.d_model
 

@@ -142,12 +142,7 @@ def test_half_of_a_pair_must_be_named(tmp_path):
 
 
 NARROW = 6
-OPT_350M = {
-    "model_type": "opt",
-    **HF,
-    "do_layer_norm_before": False,
-    "word_embed_proj_dim": NARROW,
-}
+OPT_350M = {"model_type": "opt", **HF, "do_layer_norm_before": False, "word_embed_proj_dim": NARROW}
 
 
 def narrow_words() -> dict[str, np.ndarray]:

@@ -89,11 +89,7 @@ GATE_UP = "layers.{i}.mlp.gate_up_proj"
 LN1, LN2 = "layers.{i}.input_layernorm", "layers.{i}.post_attention_layernorm"
 # What is wrong -> the case, the slots of blocks that are wrong, and the numbers.
 WRONG: dict[str, tuple[str, Mapping[str, Slot], Mapping[str, Any]]] = {
-    "NeoX's heads one block after another": (
-        "gpt_neox",
-        fused("layers.{i}.attention.query_key_value", "a a a"),
-        {},
-    ),
+    "NeoX's heads one block after another": ("gpt_neox", fused("layers.{i}.attention.query_key_value", "a a a"), {}),
     "CodeGen in the usual order": ("codegen", fused("h.{i}.attn.qkv_proj", "a a a", bias=False, groups=4), {}),
     "Phi-3's gate as what it lets through": (
         "phi3",

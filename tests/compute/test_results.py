@@ -588,10 +588,7 @@ def test_a_model_that_only_the_other_has_is_taken_whole(store, other):
 
 @pytest.mark.parametrize(
     ("said", "published"),
-    [
-        ("-0.75 (-1 of 3)", "−0.75 (−1 of 3)"),
-        ("GPT-2, 3-4, 1e-05, a - 2, [0]-1", "GPT-2, 3-4, 1e-05, a - 2, [0]-1"),
-    ],
+    [("-0.75 (-1 of 3)", "−0.75 (−1 of 3)"), ("GPT-2, 3-4, 1e-05, a - 2, [0]-1", "GPT-2, 3-4, 1e-05, a - 2, [0]-1")],
 )
 def test_negative_numbers_have_a_minus(said, published):
     assert HYPHEN_AS_MINUS.sub("−", said) == published
