@@ -16,6 +16,9 @@ import ml_dtypes
 import numpy as np
 from safetensors.numpy import save_file
 
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.sources import in_folder
+
 Array = np.ndarray
 DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 WEIGHTS = "model.safetensors"
@@ -103,6 +106,30 @@ def _bert(s: Sizes) -> Iterator[tuple[str, tuple[int, ...]]]:
 def _pair(name: str, shape: tuple[int, ...], bias: int | None = None) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield f"{name}.weight", shape
     yield f"{name}.bias", (bias or shape[-1],)
+
+
+def tensors_of_llama(d: int, f: int, vocab_size: int, layers: int = 2, kv: int | None = None) -> dict[str, Array]:
+    """Return the tensors of a Llama of width `d`, with MLPs of `f` and keys of `kv` channels."""
+    heads = {"q": (d, d), "k": (kv or d, d), "v": (kv or d, d), "o": (d, d)}
+    shapes = {"embed_tokens": (vocab_size, d), "norm": (d,)}
+    for i in range(layers):
+        block = f"layers.{i}"
+        shapes |= {f"{block}.self_attn.{name}_proj": shape for name, shape in heads.items()}
+        shapes |= {f"{block}.mlp.{name}_proj": (f, d) for name in ("up", "gate")} | {f"{block}.mlp.down_proj": (d, f)}
+        shapes |= {f"{block}.{name}_layernorm": (d,) for name in ("input", "post_attention")}
+    named = {f"model.{name}.weight": shape for name, shape in shapes.items()} | {"lm_head.weight": (vocab_size, d)}
+    draw = np.random.default_rng(0)
+    return {name: draw.standard_normal(shape, np.float32) for name, shape in named.items()}
+
+
+def read_model(
+    folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Array], family: str | None = None
+) -> Checkpoint:
+    """Write a model and open it, by the table of a family if one is named."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "config.json", config)
+    save_file(dict(tensors), folder / WEIGHTS)
+    return open_checkpoint(in_folder(folder), family)
 
 
 def write_checkpoint(

@@ -24,8 +24,8 @@ from generators.site.pages import Rendered
 from tests.checkpoint.fake_hub import COMMIT, HubServer, at_hub, serving
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.cli.conftest import results_of
 from tests.conftest import without_figures
-from tests.test_cli import results_of
 
 UNKNOWN_FAMILIES = (OracleCase("mamba"), OracleCase("blenderbot"))  # no table knows these types
 
@@ -124,7 +124,7 @@ def _workshop(folder: Path) -> Workshop:
 
 
 @pytest.mark.parametrize("case", FAMILIES.values(), ids=lambda case: case.family)
-def test_one_command_gives_results(world: World, case: OracleCase):
+def test_one_command_gives_results(world, case):
     told = world.told[name_of(case)]
     assert told.code == 0, told.text
     found = world.findings(name_of(case))
@@ -146,7 +146,7 @@ def test_one_command_gives_results(world: World, case: OracleCase):
 
 
 @pytest.mark.parametrize("case", FAMILIES.values(), ids=lambda case: case.family)
-def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case: OracleCase):
+def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world, case):
     page = world.page(name_of(case))
     assert [line for line in page.splitlines() if NO_NUMBER.search(line)] == []
     assert all(f"{{ #{finding.name} }}" in page or f'id="{finding.name}"' in page for finding in FINDINGS)
@@ -156,7 +156,7 @@ def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case:
 
 
 @pytest.mark.parametrize("case", UNKNOWN_FAMILIES, ids=lambda case: case.family)
-def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world: World, case: OracleCase):
+def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world, case):
     found = world.findings(name_of(case))
     assert found.model.family == f"{case.type} (read without a table)"
     assert {entry.name for entry in found.tensors.values()} <= {
@@ -172,13 +172,13 @@ def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world
     }
 
 
-def test_no_page_was_left_out(world: World):
+def test_no_page_was_left_out(world):
     assert world.rendered.damaged == []
     assert {page.name for page in world.rendered.pages} == {name_of(case) for case in FAMILIES.values()}
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "t5--decoder"])
-def test_what_is_computed_is_neither_fetched_nor_written_again(world: World, family: str, monkeypatch):
+def test_what_is_computed_is_neither_fetched_nor_written_again(world, family, monkeypatch):
     before, case = results_of(world.folder), FAMILIES[family]
     world.hub.asked.clear()
     told = command("compute", hub_id(case), "--skip-runs")
@@ -191,7 +191,7 @@ def test_what_is_computed_is_neither_fetched_nor_written_again(world: World, fam
     assert results_of(world.folder) == before
 
 
-def test_all_pages_build_into_a_site(world: World):
+def test_all_pages_build_into_a_site(world):
     run_mkdocs(_workshop(world.folder), from_disk=True)
     for case in FAMILIES.values():
         page = (world.folder / "site" / "models" / name_of(case) / "index.html").read_text("utf-8")

@@ -39,10 +39,9 @@ def script(name):
 
 
 def run(name, *arguments, cwd=ROOT, **environment):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     command = [sys.executable, SCRIPTS / f"{name}.py", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, check=False, capture_output=True, text=True, env={**os.environ, **environment}
-    )
+    return subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True, env=environment)
 
 
 def test_workflows_call_every_script_and_no_other():
@@ -76,6 +75,9 @@ def test_every_model_is_in_one_job():
     assert sorted(models) == sorted(model.name for model in REGISTRY.models)
     assert len({job["name"] for job in found}) == len(found)
     assert all(re.fullmatch(r"[a-z0-9._-]+", job["name"]) for job in found)
+    longest = max(len(job["models"].split()) for job in found) * 20 / 60  # ten minutes to run, as long to read
+    assert longest < HOURS
+    assert -(-len(found) // FREE_JOBS) * longest < 24
 
 
 def test_halves_of_a_checkpoint_are_in_one_job_and_jobs_are_of_one_size():
@@ -96,14 +98,6 @@ def test_more_jobs_than_a_matrix_may_have_are_refused(monkeypatch):
         matrix.jobs(REGISTRY)
 
 
-def test_the_registry_runs_on_free_runners():
-    """Ten minutes of running each model, as long again for what is read, jobs twenty at a time: within a day."""
-    found = script("matrix").jobs(REGISTRY)
-    longest = max(len(job["models"].split()) for job in found) * 20 / 60
-    assert longest < HOURS
-    assert -(-len(found) // FREE_JOBS) * longest < 24
-
-
 # compute.py
 
 
@@ -118,7 +112,7 @@ def project(tmp_path):
 
 def test_results_are_laid_apart_and_a_failure_costs_no_other(project):
     (project / "one" / "config.json").write_text("{")
-    done = run("compute", "one two", "--apart", "apart", "--only", "gains", cwd=project, PYTHONPATH=str(ROOT))
+    done = run("compute", "one two", "--apart", "apart", "--only", "gains", cwd=project)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "Something failed in: one"
     found = {path.relative_to(project / "apart").as_posix() for path in (project / "apart").rglob("*.json")}
@@ -131,7 +125,7 @@ def test_a_model_that_cannot_be_had_is_skipped_and_said(project):
     (project / "models.yml").write_text(yaml.safe_dump(entries))
     summary = project / "summary.md"
     given = ("away one", "--apart", "apart", "--only", "gains")
-    done = run("compute", *given, cwd=project, PYTHONPATH=str(ROOT), GITHUB_STEP_SUMMARY=str(summary))
+    done = run("compute", *given, cwd=project, GITHUB_STEP_SUMMARY=str(summary))
     assert done.returncode == 0, done.stderr
     why = "The model hub can't be reached and owner/away isn't in its local cache."
     assert done.stdout.splitlines()[-1] == f"::notice title=Skipped: away::{why}"
@@ -141,14 +135,14 @@ def test_a_model_that_cannot_be_had_is_skipped_and_said(project):
 
 
 def test_what_is_remembered_of_a_model_is_laid_apart_too(project):
-    done = run("compute", "one", "--apart", "apart", "--skip-runs", cwd=project, PYTHONPATH=str(ROOT))
+    done = run("compute", "one", "--apart", "apart", "--skip-runs", cwd=project)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (project / "apart" / "one").glob(".*")} == {".settled"}
 
 
 @pytest.mark.parametrize("given", ["nonsense", "one --budget=-1"])
 def test_what_is_wrong_here_is_never_skipped(project, given):
-    done = run("compute", *given.split(), "--apart", "apart", cwd=project, PYTHONPATH=str(ROOT))
+    done = run("compute", *given.split(), "--apart", "apart", cwd=project)
     assert done.returncode == 1
     assert "::notice" not in done.stdout
     assert done.stderr.splitlines()[-1] == f"Something failed in: {given.split()[0]}"
@@ -177,18 +171,14 @@ def test_whole_files_of_the_hub_go_where_the_disk_is_short(project, monkeypatch,
 
 
 def test_models_that_are_new_or_changed_are_previewed(project):
-    preview = script("preview")
-    before = load_registry(project / "models.yml")
-    other = project / "other"
-    other.mkdir()
+    preview, before = script("preview"), load_registry(project / "models.yml")
+    assert preview.added(before, load_registry(project / "models.yml")) == []
     entries = yaml.safe_load((project / "models.yml").read_text())
-    (other / "models.yml").write_text(yaml.safe_dump(entries))
-    assert preview.added(before, load_registry(other / "models.yml")) == []
     entries[0]["licence"] = "MIT"
     entries[1]["sources"] = [{"folder": "three"}]
     entries.append({"name": "new", "title": "New", "sources": [{"hub": "a/b"}]})
-    (other / "models.yml").write_text(yaml.safe_dump(entries))
-    assert preview.added(before, load_registry(other / "models.yml")) == ["one", "two", "new"]
+    (project / "models.yml").write_text(yaml.safe_dump(entries))
+    assert preview.added(before, load_registry(project / "models.yml")) == ["one", "two", "new"]
 
 
 def test_a_preview_is_made_of_so_many_models_and_tells_what_failed(project, monkeypatch, capsys):
@@ -215,7 +205,7 @@ def test_a_preview_writes_a_report_of_what_can_be_had(project):
     (project / "before.yml").write_text("[]")
     entries = [AWAY, *yaml.safe_load((project / "models.yml").read_text())[:1]]
     (project / "now.yml").write_text(yaml.safe_dump(entries))
-    done = run("preview", "before.yml", "now.yml", "out", "--skip-runs", cwd=project, PYTHONPATH=str(ROOT))
+    done = run("preview", "before.yml", "now.yml", "out", "--skip-runs", cwd=project)
     assert done.returncode == 0, done.stderr
     assert (project / "out" / "one" / "index.html").is_file()
     assert done.stdout.startswith("::notice title=Skipped: away::The model hub can't be reached")
@@ -259,7 +249,7 @@ def requested(registry, form, cwd):
     body = "\n\n".join(f"### {label}\n\n{answer}" for label, answer in form.items())
     event = registry.with_name("event.json")
     event.write_text(json.dumps({"issue": {"number": 7, "body": body}}), "utf-8")
-    return run("request", "--registry", registry, cwd=cwd, GITHUB_EVENT_PATH=str(event), PYTHONPATH=str(ROOT))
+    return run("request", "--registry", registry, cwd=cwd, GITHUB_EVENT_PATH=str(event))
 
 
 def test_the_form_asks_what_the_script_reads():

@@ -19,7 +19,7 @@ class Asked:
         return self.together.wait(5)
 
 
-def test_two_objects_compute_at_the_same_time_and_each_once() -> None:
+def test_two_objects_compute_at_the_same_time_and_each_once():
     together = Barrier(2)
     both = [Asked(together), Asked(together)]
     with ThreadPoolExecutor(2) as pool:
@@ -29,5 +29,5 @@ def test_two_objects_compute_at_the_same_time_and_each_once() -> None:
     assert [each.count for each in both] == [1, 1]
 
 
-def test_it_keeps_its_description() -> None:
+def test_it_keeps_its_description():
     assert Asked.answer.__doc__ == "The answer."

@@ -16,7 +16,7 @@ from generators.checkpoint.roles import Slot, changed, fused, norm, part_of
 from generators.checkpoint.sources import in_folder
 from tests.checkpoint.oracle import __main__ as oracle_command
 from tests.checkpoint.oracle.__main__ import chosen, named, saved, which
-from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoint.oracle.cases import CASES
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.findings import ABOUT_WEIGHTS, COMPUTED, outcomes_of
 from tests.checkpoint.oracle.table import COLUMNS, table_row
@@ -41,7 +41,7 @@ def _torch(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_table_agrees_with_the_model_and_finds_all_of_it(case: OracleCase):
+def test_a_table_agrees_with_the_model_and_finds_all_of_it(case):
     oracle = ModelOracle(case)
     roles = dict(oracle.family.roles(oracle.architecture.n_layer))
     assert {role for role in roles if role not in oracle.roles} <= {"unembedding"}
@@ -146,7 +146,7 @@ def test_a_wrong_table_does_not_pass(fault):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", [case for case in CASES if not case.note], ids=lambda case: case.name)
-def test_silence_in_a_config_is_read_as_the_software_reads_it(case: OracleCase):
+def test_silence_in_a_config_is_read_as_the_software_reads_it(case):
     """Every setting is left out in turn: what the atlas then reads is what transformers takes, or is refused."""
     from transformers import CONFIG_MAPPING
 

@@ -151,9 +151,7 @@ def by_hand(model: Path, texts: list[Path]) -> list[int]:
 
 
 @pytest.mark.parametrize("jobs, chunk_bytes", [(1, 20_000), (2, 3_000), (2, 1 << 20)])
-def test_counts_are_those_of_encoding_every_line(
-    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, jobs: int, chunk_bytes: int
-) -> None:
+def test_counts_are_those_of_encoding_every_line(model, texts, by_hand, tmp_path, jobs, chunk_bytes):
     output = tmp_path / "counts.npy"
     reported: list[CountsSoFar] = []
     counts = count_corpus(corpus_of(model, texts), output, jobs, reported.append, chunk_bytes)
@@ -168,9 +166,7 @@ def test_counts_are_those_of_encoding_every_line(
 
 
 @pytest.mark.parametrize("moment, chunk", [("after", 5), ("before", 1), ("before", 4)])
-def test_a_killed_run_goes_on_and_counts_the_same(
-    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, moment: str, chunk: int
-) -> None:
+def test_a_killed_run_goes_on_and_counts_the_same(model, texts, by_hand, tmp_path, moment, chunk):
     output = tmp_path / "counts.npy"
     with started(model, output, texts, chunk, moment) as process:
         assert process.wait() == -signal.SIGKILL
@@ -183,9 +179,7 @@ def test_a_killed_run_goes_on_and_counts_the_same(
     assert {path.name for path in tmp_path.iterdir()} == {"counts.npy", "run.py"}
 
 
-def test_a_run_killed_before_its_very_end_only_writes(
-    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path
-) -> None:
+def test_a_run_killed_before_its_very_end_only_writes(model, texts, by_hand, tmp_path):
     output = tmp_path / "counts.npy"
     corpus = corpus_of(model, texts)
     partial = tmp_path / "counts.npy.partial.npz"
@@ -197,7 +191,7 @@ def test_a_run_killed_before_its_very_end_only_writes(
     assert not partial.exists()
 
 
-def test_lines_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_any_length(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "LONGEST_PIECE", 64)
     spaced = " ".join("word" for _ in range(200)).encode()
     solid = ("北" * 100 + "x" * 70).encode()
@@ -214,7 +208,7 @@ def test_lines_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert [*TextFile(path).pieces(end)] == found[i + 1 :]
 
 
-def test_partial_counts_of_something_else_are_refused(model: Path, texts: list[Path], tmp_path: Path) -> None:
+def test_partial_counts_of_something_else_are_refused(model, texts, tmp_path):
     output = tmp_path / "counts.npy"
     partial = tmp_path / "counts.npy.partial.npz"
     mine = tmp_path / "mine.txt"
@@ -245,7 +239,7 @@ def test_partial_counts_of_something_else_are_refused(model: Path, texts: list[P
             count_corpus(corpus_of(model, [mine]), output, 1)
 
 
-def test_the_command(model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, atlas, monkeypatch) -> None:
+def test_the_command(model, texts, by_hand, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("models.yml").write_text("[]")
     run = atlas("count-tokens", model, *texts)
@@ -254,7 +248,7 @@ def test_the_command(model: Path, texts: list[Path], by_hand: list[int], tmp_pat
     assert f"{sum(by_hand):,} tokens" in run.out
 
 
-def test_the_command_with_gpt2(gpt2_weights: Path, tmp_path: Path, atlas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_with_gpt2(gpt2_weights, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("models.yml").write_text("[]")
     text = tmp_path / "text.txt"
@@ -263,7 +257,7 @@ def test_the_command_with_gpt2(gpt2_weights: Path, tmp_path: Path, atlas, monkey
     assert np.load("new.npy").tolist() == counted_by_hand(gpt2_weights / "tokenizer.json", [text], 50257)
 
 
-def test_refusals_are_a_sentence(model: Path, texts: list[Path], tmp_path: Path, atlas, monkeypatch) -> None:
+def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "datasets", None)
     Path("models.yml").write_text("[]")
@@ -318,7 +312,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, StreamedRows]:
     return rows
 
 
-def test_datasets(model: Path, hub: dict[str, StreamedRows], tmp_path: Path) -> None:
+def test_datasets(model, hub, tmp_path):
     lines = some_text(60).splitlines(keepends=True)
     hub["owner/plain:None:train"] = StreamedRows({"id": "x", "text": line} for line in lines)
     hub["owner/other:en:test"] = StreamedRows({"n": 1, "content": line} for line in lines)
@@ -331,7 +325,7 @@ def test_datasets(model: Path, hub: dict[str, StreamedRows], tmp_path: Path) -> 
     assert [*sources[0].pieces(57)] == [(line.encode(), 58 + i) for i, line in enumerate(lines[57:])]
 
 
-def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, StreamedRows]) -> None:
+def test_datasets_that_cannot_be_read_are_refused(hub):
     hub["owner/numbers:None:train"] = StreamedRows([{"n": 1}])
     hub["owner/two:None:train"] = StreamedRows([{"a": "x", "b": "y"}])
     hub["owner/empty:None:train"] = StreamedRows()
@@ -346,7 +340,7 @@ def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, StreamedRows]) 
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_progress_in_lines(model: Path, texts: list[Path], monkeypatch: pytest.MonkeyPatch, capsys, known) -> None:
+def test_progress_in_lines(model, texts, monkeypatch, capsys, known):
     corpus = corpus_of(model, texts[:1] if known else texts[2:3])
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
