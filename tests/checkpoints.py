@@ -8,7 +8,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,26 +36,15 @@ class Sizes:
 SMALL = Sizes()
 
 
-def config_of(family: str, sizes: Sizes = SMALL) -> dict[str, Any]:
-    if family == "bert":
-        return {
-            "model_type": "bert",
-            "num_hidden_layers": sizes.n_layer,
-            "num_attention_heads": sizes.n_head,
-            "hidden_size": sizes.d_model,
-            "max_position_embeddings": sizes.n_ctx,
-            "vocab_size": sizes.vocab_size,
-            "layer_norm_eps": 1e-12,
-        }
-    return {
-        "model_type": family,
-        "n_layer": sizes.n_layer,
-        "n_head": sizes.n_head,
-        "n_embd": sizes.d_model,
-        "n_positions": sizes.n_ctx,
-        "vocab_size": sizes.vocab_size,
-        "layer_norm_epsilon": 1e-5,
-    }
+# What configs call the fields of `Sizes`.
+GPT = ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size")
+OTHERS = ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings", "vocab_size")
+EPSILON = {"bert": {"layer_norm_eps": 1e-12}, "llama": {"rms_norm_eps": 1e-6}}
+
+
+def config_of(family: str, sizes: Sizes = SMALL, **more: Any) -> dict[str, Any]:
+    named = dict(zip(OTHERS if family in EPSILON else GPT, astuple(sizes), strict=True))
+    return {"model_type": family, **named, **EPSILON.get(family, {"layer_norm_epsilon": 1e-5}), **more}
 
 
 def tensors_of(family: str, sizes: Sizes = SMALL, seed: int = 0) -> dict[str, Array]:

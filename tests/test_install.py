@@ -37,7 +37,6 @@ backend-path = ["."]
 
 
 def wheel(folder: str | Path, name: str, version: str) -> Path:
-    """Write a wheel of nothing but its name and version."""
     path, info = Path(folder) / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
@@ -56,9 +55,6 @@ from pathlib import Path
 def build_editable(folder, *_):
     return wheel(folder, "nothing", "1").name
 """
-
-
-# PyTorch
 
 
 @pytest.fixture
@@ -134,9 +130,6 @@ def test_an_index_is_not_waited_for_longer_than_that(monkeypatch):
     assert time.monotonic() - begin < 2
 
 
-# The base
-
-
 def needed(requirements: list[str]) -> set[str]:
     """Return the distributions that some requirements bring along, as they are installed here."""
     found, wanted = set(), [(Requirement(one), "") for one in requirements]
@@ -177,13 +170,10 @@ def atlas(base: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProce
     return run
 
 
-def test_the_base_has_no_package_of_an_extra(base):
+def test_the_base_without_extras_computes_weights_and_writes_a_report(base, atlas, tmp_path):
     names = {path.name for path in base.iterdir()}
     assert {"numpy", "mkdocs", "tokenizers"} <= names
     assert not names & {"torch", "transformers", "ipykernel", "jupyter_client", "mkdocs_jupyter", "pandas", "pyarrow"}
-
-
-def test_the_base_computes_weights_and_writes_a_report(atlas, tmp_path):
     computed = atlas("compute", "--skip-runs", "./tiny")
     assert computed.returncode == 0, computed.stderr
     reported = atlas("report", "--skip-runs", "./tiny")

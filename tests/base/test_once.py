@@ -7,8 +7,6 @@ from generators.base.once import once
 
 
 class Asked:
-    """Something that waits for an answer."""
-
     def __init__(self, together: Barrier) -> None:
         self.together, self.count = together, 0
 

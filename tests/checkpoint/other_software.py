@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.checkpoints import SMALL, Array, Sizes, tensors_of, tensors_of_llama
+from tests.checkpoints import SMALL, Array, Sizes, config_of, tensors_of, tensors_of_llama
 
 CONV1D = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
 
@@ -103,7 +103,6 @@ def folded(state: Mapping[str, Array], n_layer: int = SMALL.n_layer) -> dict[str
 
 
 def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
-    """Return a HookedTransformerConfig as plain data."""
     c = sizes.d_model // sizes.n_head
     shape = {"n_layers": sizes.n_layer, "d_model": sizes.d_model, "n_ctx": sizes.n_ctx, "d_head": c}
     shape |= {"n_heads": sizes.n_head, "d_mlp": 4 * sizes.d_model}
@@ -125,19 +124,9 @@ def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
 
 # GGUF, as llama.cpp's convert_hf_to_gguf.py writes it
 
-LLAMA_CONFIG = {
-    "model_type": "llama",
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "hidden_size": 64,
-    "intermediate_size": 96,
-    "max_position_embeddings": 128,
-    "vocab_size": 40,
-    "rms_norm_eps": 1e-5,
-    "rope_theta": 10000.0,
-    "tie_word_embeddings": False,
-}
+LLAMA_SIZES = Sizes(n_layer=2, n_head=4, d_model=64, n_ctx=128, vocab_size=40)
+LLAMA_CONFIG = config_of("llama", LLAMA_SIZES, num_key_value_heads=2, intermediate_size=96, tie_word_embeddings=False)
+LLAMA_CONFIG |= {"rms_norm_eps": 1e-5, "rope_theta": 10000.0}
 IN_GGUF = {
     "model.embed_tokens": "token_embd",
     "lm_head": "output",
@@ -216,8 +205,7 @@ def write_gguf(
 def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (), **changed: Any) -> None:
     c = LLAMA_CONFIG
     said = {
-        **_sizes_in_gguf(Sizes(c["num_hidden_layers"], c["num_attention_heads"], c["hidden_size"])),
-        "context_length": c["max_position_embeddings"],
+        **_sizes_in_gguf(LLAMA_SIZES),
         "feed_forward_length": c["intermediate_size"],
         "attention.head_count_kv": c["num_key_value_heads"],
         "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],

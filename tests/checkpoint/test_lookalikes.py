@@ -21,23 +21,16 @@ from generators.site.view import titled
 from tests.checkpoint import lookalikes
 from tests.checkpoint.lookalikes import NO_TYPE, Outcome, others, outcome, row, small
 from tests.checkpoint.oracle.cases import CASES, OracleCase
-from tests.checkpoints import config_of, read_model, tensors_of_llama, write_checkpoint
+from tests.checkpoints import Sizes, config_of, read_model, tensors_of_llama, write_checkpoint
 
 LLAMA = {
+    **config_of("llama", Sizes(n_layer=2, n_head=2, d_model=8, n_ctx=16, vocab_size=11)),
+    **dict.fromkeys(("attention_bias", "mlp_bias", "tie_word_embeddings"), False),
     "model_type": "my-own",
     "architectures": ["MineForCausalLM"],
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
     "num_key_value_heads": 2,
-    "hidden_size": 8,
     "intermediate_size": 12,
-    "vocab_size": 11,
-    "max_position_embeddings": 16,
-    "rms_norm_eps": 1e-5,
     "rope_theta": 10000.0,
-    "attention_bias": False,
-    "mlp_bias": False,
-    "tie_word_embeddings": False,
     "hidden_act": "silu",
     "initializer_range": 0.02,
     "bos_token_id": 1,
@@ -159,23 +152,14 @@ def test_tensors_of_quantized_matrices_are_known(tmp_path):
         opened(tmp_path, "llama", **changed)
 
 
-# The command
-
-
-def test_of_a_pair_that_is_read_the_published_row_says_so():
+def test_what_is_published_of_pairs():
     found = Outcome(OracleCase(NO_TYPE, "cwm"), ["llama"], {"gemma": "positions: 4.7"}, {"bert": "a sentence"})
     kept = {"right": ["llama"], "wrong": {"gemma": "positions: 4.7"}}
     assert row(found) == {"model_type": "cwm", "variant": None, "tables": 3, **kept}
-
-
-def test_the_published_report_has_no_wrong_pair_and_enough_types():
     there = quality_reports.read(lookalikes.RESULTS.parent, "lookalikes")
     assert there.wrong == 0
     assert len(there.types) >= 80
     assert there.right == sum(len(row.right) for row in there.rows) < there.pairs
-
-
-def test_types_that_a_family_reads_with_some_settings_only_are_marked():
     rows = [("cwm", None, ["llama"]), ("llama", None, ["mistral"]), ("llama", "biases", [])]
     said = [{"model_type": k, "variant": v, "tables": 3, "right": r, "wrong": {}} for k, v, r in rows]
     head = {"date": "", "commit": "", "torch": "", "transformers": "", "tolerance": 1e-4, "families": 4}
@@ -243,9 +227,6 @@ def test_a_wrong_reading_is_found(monkeypatch):
     """Without the check, Apertus is read as Llama: the command must say that this is wrong."""
     monkeypatch.setattr("generators.checkpoint.lookalikes.check", lambda *args: None)
     assert list(outcome(case_of("apertus"), ["llama"]).wrong) == ["llama"]
-
-
-# Output matrices of models that are said to be tied
 
 
 @pytest.mark.parametrize("says", [{}, {"tie_word_embeddings": True}], ids=["silent", "tied"])

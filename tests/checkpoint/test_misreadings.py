@@ -22,9 +22,6 @@ def noise(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
 
 
-# Rows that are no position
-
-
 @pytest.mark.parametrize("pad", [1, 0, 4])
 def test_rows_up_to_the_padding_s_are_no_positions(tmp_path, pad):
     table = noise(N, D)
@@ -32,9 +29,6 @@ def test_rows_up_to_the_padding_s_are_no_positions(tmp_path, pad):
     checkpoint = read_model(tmp_path, config, {"roberta.embeddings.position_embeddings.weight": table})
     assert checkpoint.architecture.n_ctx == N - pad - 1
     np.testing.assert_array_equal(checkpoint["position_embedding"], table[pad + 1 :])
-
-
-# Norms
 
 
 def test_olmo_2_reads_no_norm(tmp_path):
@@ -48,9 +42,6 @@ def test_olmo_2_reads_no_norm(tmp_path):
         checkpoint["blocks.0.attn.out_norm.gain"], stored["model.layers.0.post_attention_layernorm.weight"]
     )
     assert "put out" in checkpoint.family.without["blocks.*.ln2.gain"]
-
-
-# Families without a table
 
 
 def test_a_family_without_a_table_shows_its_token_embedding_and_says_so(tmp_path):
@@ -88,12 +79,6 @@ def test_without_a_table_what_halves_share_is_read_once(tmp_path):
     checkpoint = read_model(tmp_path, config, dict.fromkeys(names, E))
     assert checkpoint.record("token_embedding").name == "model.shared.weight"
     assert checkpoint.architecture.n_layer == 3
-
-
-def test_a_family_that_was_named_is_not_guessed(tmp_path):
-    write_checkpoint(tmp_path)
-    with pytest.raises(InputError, match=r"There is no family 'mambo'"):
-        open_checkpoint(in_folder(tmp_path), "mambo")
 
 
 @pytest.mark.parametrize("typed", ["hubert", "gemma3n", "Llama"])

@@ -38,9 +38,6 @@ def test_when_no_source_has_them_each_says_why(fake):
     )
 
 
-# Folders and packages
-
-
 def test_models_dirs_come_before_the_hub_in_their_order(fake, tmp_path):
     first, second, third = (tmp_path / name for name in ("first", "second", "third"))
     first.mkdir()
@@ -52,19 +49,13 @@ def test_models_dirs_come_before_the_hub_in_their_order(fake, tmp_path):
     assert fake.asked == []
 
 
-def test_an_explicit_folder_wins_over_models_dirs(tmp_path):
+def test_a_folder_that_is_named_comes_before_models_dirs_and_must_be_there(tmp_path):
     named = write_checkpoint(tmp_path / "elsewhere" / "tiny")
     write_checkpoint(tmp_path / "models" / "tiny")
     files = locate(model(FolderSource(folder=named)), (tmp_path / "models",), Hub())
     assert files.fetch(WEIGHTS) == named / WEIGHTS
-
-
-def test_a_folder_that_is_not_there_is_wrong_input(tmp_path):
     with pytest.raises(InputError, match="There is no folder"):
         locate(model(FolderSource(folder=tmp_path / "none")), (), Hub())
-
-
-def test_a_model_of_a_series_may_not_be_trained_yet_or_not_be_stored(tmp_path):
     absent = model(FolderSource(folder=tmp_path / "absent")).model_copy(update={"only_in_series": True})
     with pytest.raises(WeightsUnavailableError, match="There is no folder"):
         locate(absent, (), Hub())

@@ -44,9 +44,6 @@ def test_nothing_that_speaks_of_positions_or_masks_is_measured(nystromformer):
     for name in running | {"position_scheme", "zero_layer"}:
         assert planned[name].status == "not_applicable"
         assert "no table for models of type nystromformer" in (planned[name].reason or "")
-
-
-def test_context_and_heads_are_what_the_config_says_and_the_mask_is_not_known(nystromformer):
     record = prepare(nystromformer, ()).record
     assert (record.n_ctx, record.n_head) == (10, 3)
     assert (record.causal, record.post_norm) == (None, None)

@@ -13,9 +13,7 @@ import pytest
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
 from generators.compute.results import UP_TO_DATE, Store
-from tests.checkpoints import (
-    write_checkpoint,
-)
+from tests.checkpoints import write_checkpoint
 from tests.conftest import Run
 
 ATLAS = Path(sysconfig.get_path("scripts")) / "atlas"
@@ -56,7 +54,6 @@ def results_of(project: Path) -> dict[str, bytes]:
 
 
 def published(project: Path, name: str = "good") -> ModelFindings:
-    """Return what is stored of a model, judged now."""
     judged = judged_model(Store(project / "results"), name)
     assert judged is not None
     return judged.published()

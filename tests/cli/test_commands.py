@@ -14,33 +14,13 @@ import pytest
 from generators.base.errors import WeightsUnavailableError
 from generators.base.text import SYMBOLS
 from generators.checkpoint.registry import Model, load_registry
-from tests.checkpoints import (
-    WEIGHTS,
-    write_checkpoint,
-)
-from tests.cli.conftest import (
-    ATLAS,
-    BAD_INPUT,
-    SOME_FAILED,
-    is_a_sentence,
-    published,
-    refused,
-    results_of,
-)
+from tests.checkpoints import WEIGHTS, write_checkpoint
+from tests.cli.conftest import ATLAS, BAD_INPUT, SOME_FAILED, is_a_sentence, published, refused, results_of
 from tests.conftest import ROOT
 from tests.toy_findings import toy
 
 COMMANDS = (
-    "build",
-    "compute",
-    "plan",
-    "render",
-    "report",
-    "serve",
-    "models",
-    "show",
-    "verify",
-    "adopt",
+    *("build", "compute", "plan", "render", "report", "serve", "models", "show", "verify", "adopt"),
     "count-tokens",
 )
 HEAVY = ("numpy", "pydantic", "matplotlib", "scipy", "safetensors", "huggingface_hub", "yaml", "jinja2")
@@ -74,9 +54,8 @@ def test_the_installed_command_exits_as_it_should(project):
 
 
 def test_a_closed_pipe_is_no_traceback(project):
-    with subprocess.Popen(
-        [ATLAS, "show", "good", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([ATLAS, "show", "good", "--json"], **pipes) as process:
         process.stdout.close()
         assert "Traceback" not in process.stderr.read()
         assert process.wait() == SOME_FAILED
@@ -119,9 +98,8 @@ def test_the_fields_of_an_entry_are_described_where_models_yml_says(atlas):
 def test_models_of_the_repository(atlas, tmp_path):
     run = atlas("models", "--registry", ROOT / "models.yml", "--results", tmp_path)
     assert run.code == 0
-    assert [line.split("\t")[0] for line in run.out.splitlines()] == [
-        model.name for model in load_registry(ROOT / "models.yml").models
-    ]
+    names = [model.name for model in load_registry(ROOT / "models.yml").models]
+    assert [line.split("\t")[0] for line in run.out.splitlines()] == names
     assert "gpt2\tGPT-2 124M\thub openai-community/gpt2 revision 607a30d" in run.out
 
 
@@ -166,24 +144,18 @@ def test_bad_arguments_are_a_sentence(atlas, unharmed, command):
 def test_show_tells_every_claim(atlas, project):
     run = atlas("show", "good")
     assert run.code == 0
-    assert run.out.startswith(
-        "Good model: gpt2, 2 layers, 2 heads, d_model 24, 64 positions, 50 tokens; from the folder"
-    )
+    assert run.out.startswith("Good model: gpt2, 2 layers, 2 heads, d_model 24, 64 positions, 50 tokens; from the")
     claims = published(project).claims
     assert len(claims) > 20
     for claim in claims:
-        symbol = SYMBOLS[claim.verdict]
-        answer = claim.answer.replace("\N{NO-BREAK SPACE}", " ")
+        symbol, answer = SYMBOLS[claim.verdict], claim.answer.replace("\N{NO-BREAK SPACE}", " ")
         assert f"\n{symbol} {claim.verdict:<8}  {claim.statement}\n            {answer}\n" in run.out
 
 
-def test_show_tells_what_is_missing(atlas, project):
+def test_show_tells_what_is_missing_and_as_json_the_published_document(atlas, project):
     write_checkpoint(project / "partial", without=("wpe.weight",))
     atlas("compute", "./partial")
     assert "helix: missing: The checkpoint lacks wpe.weight (position_embedding)." in atlas("show", "partial").out
-
-
-def test_show_json_is_the_published_document(atlas, project):
     run = atlas("show", "good", "--json")
     assert run.code == 0
     assert json.loads(run.out) == published(project).model_dump(mode="json")
@@ -277,28 +249,27 @@ def test_a_plan_says_what_models_take(atlas, remote):
 
 
 def test_results_of_ones_own_lie_over_the_tracked_ones_until_they_are_adopted(atlas, project, monkeypatch):
-    whole = results_of(project)
+    def stored():
+        return {name: data for name, data in results_of(project).items() if "/." not in name}
+
+    whole = stored()
     (project / "results" / "good" / "gains.json").unlink()
     monkeypatch.delenv("ATLAS_RESULTS")
-    tracked = results_of(project)
+    tracked = stored()
     assert "good: computed gains" in atlas("compute", "good").err
-    assert {name: data for name, data in results_of(project).items() if "local" not in name} == tracked
+    assert {name: data for name, data in stored().items() if "local" not in name} == tracked
     assert (project / "results" / "local" / "good" / "gains.json").is_file()
     assert atlas("verify").code == 0
     assert "gains: missing" not in atlas("show", "good").out
     assert atlas("adopt").out == "Moved from results/local/ to results/: good/gains\n"
-    assert {name: data for name, data in results_of(project).items() if "/." not in name} == {
-        name: data for name, data in whole.items() if "/." not in name
-    }
+    assert stored() == whole
 
 
 def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, unharmed):
-    (unharmed / "models.yml").write_text(
-        (unharmed / "models.yml").read_text().replace("folder: good", "package: gone")
-    )
+    registry = unharmed / "models.yml"
+    registry.write_text(registry.read_text().replace("folder: good", "package: gone"))
     run = atlas("compute", "good")
-    assert run.code == 0
-    assert run.err == "good: The package gone isn't installed. Its stored results stay.\n"
+    assert (run.code, run.err) == (0, "good: The package gone isn't installed. Its stored results stay.\n")
 
 
 def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, monkeypatch):

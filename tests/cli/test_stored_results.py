@@ -15,43 +15,27 @@ HARM = [b"", b"{}", b"{\xff", b"[" * 100_000]
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_a_damaged_finding_is_a_sentence_and_computed_anew(atlas, project, harm):
+@pytest.mark.parametrize(("name", "code"), [("helix", SOME_FAILED), ("model", BAD_INPUT)])
+def test_damaged_results_are_a_sentence_and_made_anew(atlas, project, harm, name, code):
     whole = results_of(project)
-    (project / "results" / "good" / "helix.json").write_bytes(harm)
+    (project / "results" / "good" / f"{name}.json").write_bytes(harm)
     shown = atlas("show", "good")
-    assert shown.code == SOME_FAILED
-    assert is_a_sentence(shown.err)
-    assert "helix.json are damaged" in shown.err
-    assert "helix: missing: The stored results" in shown.out
-    assert "The first norm dials positions down." in shown.out  # the other findings are shown
-    assert atlas("models").code == 0
-    again = atlas("compute", "good")
-    assert again.code == 0
-    assert "good: helix is computed again: The stored results" in again.err
-    assert re.search(r"^good: computed helix; already stored: ", again.err, re.MULTILINE)
-    assert results_of(project) == whole
-
-
-@pytest.mark.parametrize("harm", HARM)
-def test_a_damaged_header_is_a_sentence_and_written_anew(atlas, project, harm):
-    whole = results_of(project)
-    (project / "results" / "good" / "model.json").write_bytes(harm)
-    shown = atlas("show", "good")
-    assert shown.code == BAD_INPUT
-    assert is_a_sentence(shown.err)
-    listed = atlas("models")
-    assert listed.code == 0
-    assert listed.out.splitlines()[0].split("\t")[3] == "damaged"
-    assert atlas("compute", "good").code == 0
+    assert f"{name}.json are damaged" in refused(shown, code)
+    listed, again = atlas("models"), atlas("compute", "good")
+    assert (listed.code, again.code) == (0, 0)
+    if name == "model":
+        assert listed.out.splitlines()[0].split("\t")[3] == "damaged"
+    else:
+        assert "helix: missing: The stored results" in shown.out
+        assert "The first norm dials positions down." in shown.out  # the other findings are shown
+        assert "good: helix is computed again: The stored results" in again.err
+        assert re.search(r"^good: computed helix; already stored: ", again.err, re.MULTILINE)
     assert results_of(project) == whole
 
 
 def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
     (project / "taken").write_text("a file, not a folder")
     refused(atlas("compute", "good", "--results", "taken"), SOME_FAILED)
-
-
-# A report on one model; tests/site/test_report.py looks at it
 
 
 @pytest.fixture
@@ -69,19 +53,12 @@ def test_a_report_on_what_is_no_model_is_a_sentence(atlas, project, nothing_made
     assert not (project / "report").exists()
 
 
-@pytest.mark.parametrize("taken", ["file", "folder"])
+@pytest.mark.parametrize("taken", ["my-thesis", "my-thesis/chapter-1.txt"])
 def test_a_report_takes_the_place_of_nothing_else(atlas, project, nothing_made, taken):
-    place = project / "my-thesis"
-    if taken == "folder":
-        place.mkdir()
-        (place / "chapter-1.txt").write_text("years of work")
-    else:
-        place.write_text("years of work")
-    assert (
-        refused(atlas("report", "./good", "--output", "my-thesis"))
-        == "atlas: my-thesis is there and is no report; name another place with --output.\n"
-    )
-    assert (place / "chapter-1.txt" if taken == "folder" else place).read_text() == "years of work"
+    (project / taken).parent.mkdir(exist_ok=True)
+    (project / taken).write_text("years of work")
+    assert "is no report; name another" in refused(atlas("report", "./good", "--output", "my-thesis"))
+    assert (project / taken).read_text() == "years of work"
 
 
 @pytest.fixture
@@ -123,9 +100,6 @@ def test_a_report_needs_no_registry_and_keeps_its_results_to_itself(atlas, unhar
     assert sorted(path.name for path in (root / "good").glob("*.json")) == ["broken.json", "model.json", "whole.json"]
 
 
-# Are results what was stored?
-
-
 def flipped(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:-40] + bytes([content[-40] ^ 1]) + content[-39:])
@@ -134,11 +108,6 @@ def flipped(path: Path) -> None:
 def the_arrays_of(project: Path, finding: str) -> Path:
     (path,) = (project / "results" / "good").glob(f"{finding}.*.npz")
     return path
-
-
-def test_verify_says_that_results_are_what_was_stored(atlas, unharmed):
-    run = atlas("verify")
-    assert (run.code, run.out, run.err) == (0, "All results in results/ are intact.\n", "")
 
 
 def test_verify_names_everything_that_is_wrong(atlas, project):
@@ -165,12 +134,8 @@ def test_verify_names_everything_that_is_wrong(atlas, project):
     assert [re.sub(r"\.[0-9a-f]{16}\.npz", ".*.npz", line).removeprefix("atlas: ") for line in lines] == wrong
 
 
-# The better of two folders of results
-
-
 @pytest.fixture
 def other(project) -> Path:
-    """Return a copy of the results, as another folder of them."""
     return shutil.copytree(project / "results", project / "other")
 
 
@@ -184,7 +149,14 @@ def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
     assert atlas("verify").code == 0
 
 
-@pytest.mark.parametrize("place", ["results", "nowhere"])
-def test_adopt_of_nothing_better_changes_nothing(atlas, unharmed, place):
-    run = atlas("adopt", place)
-    assert (run.code, run.out) == (0, f"Copied from {place}/: nothing\n")
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["verify"], "All results in results/ are intact.\n"),
+        (["adopt", "results"], "Copied from results/: nothing\n"),
+        (["adopt", "nowhere"], "Copied from nowhere/: nothing\n"),
+    ],
+)
+def test_where_all_is_well_nothing_changes(atlas, unharmed, command, said):
+    run = atlas(*command)
+    assert (run.code, run.out, run.err) == (0, said, "")

@@ -26,9 +26,9 @@ from generators.findings.gains import FINDING as GAINS
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
-from tests.checkpoint.fake_hub import HubServer, at_hub, serving
+from tests.checkpoint.fake_hub import HubServer
 from tests.checkpoint.oracle.cases import OracleCase
-from tests.checkpoints import Sizes, _write_shards, tensors_of_llama, write_checkpoint, write_json
+from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama, write_checkpoint, write_json
 from tests.cli.conftest import results_of
 from tests.runner.models import KINDS, write_tokenizer
 
@@ -36,7 +36,6 @@ MOST_OVER = 1.03
 
 
 def nothing(_: Inputs) -> Measurements:
-    """Stand for what takes long to measure."""
     raise NotApplicableError("It is not measured here.")
 
 
@@ -44,12 +43,9 @@ QUICK = replace(ATTENTION, measure=nothing)
 READING = (GAINS, QUICK)
 
 
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
     monkeypatch.setattr(all_findings, "FINDINGS", READING)
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
 
 
 class SaysAll(Display):
@@ -101,27 +97,20 @@ def gpt2_like(folder) -> None:
 def llama_like(folder, d=256, layers=8, tokens=12000) -> None:
     folder.mkdir(parents=True)
     _write_shards(folder, tensors_of_llama(d, 1024, tokens, layers), 3)
-    sizes = {"num_hidden_layers": layers, "num_attention_heads": 4, "hidden_size": d, "vocab_size": tokens}
-    write_json(folder / "config.json", {"model_type": "llama", **sizes, "rms_norm_eps": 1e-6})
+    write_json(folder / "config.json", config_of("llama", Sizes(layers, 4, d, vocab_size=tokens)))
 
 
 @pytest.mark.parametrize("made", [gpt2_like, llama_like])
-def test_what_findings_read_comes_and_next_to_nothing_else(fake, store, made):
-    folder = fake.repository("owner/tiny")
+def test_what_findings_read_comes_at_once_and_next_to_nothing_else(fake, store, made):
+    folder, lines = fake.repository("owner/tiny"), []
     made(folder)
-    assert computed(store).computed
+    assert computed(store, lines=lines).computed
+    assert sum(line.startswith("owner/tiny: reading from the hub: ") for line in lines) == 1
     traffic = record(store).traffic
     assert traffic.needed == tensors_read(store, *(finding.name for finding in READING))
     assert traffic.fetched == fake.sent
     assert traffic.needed <= traffic.fetched <= MOST_OVER * traffic.needed
     assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-
-
-def test_all_findings_ask_at_once(fake, store):
-    write_checkpoint(fake.repository("owner/tiny"))
-    lines: list[str] = []
-    computed(store, lines=lines)
-    assert sum(line.startswith("owner/tiny: reading from the hub: ") for line in lines) == 1
 
 
 def test_what_is_stored_stays_as_it_is_stored(fake, store, tmp_path, monkeypatch):
@@ -162,9 +151,6 @@ def test_a_tensor_that_is_damaged_is_still_a_sentence(fake, store):
         computed(store)
 
 
-# Nothing is left to do
-
-
 @pytest.fixture
 def remembered(fake: HubServer, store, tmp_path, monkeypatch) -> HubServer:
     """Compute a model, forget all requests, and all caches: a machine that has the results and nothing else."""
@@ -192,19 +178,13 @@ def test_of_a_model_that_is_as_it_was_the_commit_is_asked_for_and_nothing_else(r
     assert results_of(tmp_path) == before
 
 
-def test_what_is_remembered_goes_with_results_that_another_store_takes_over(remembered, store, tmp_path):
-    other = Store(tmp_path / "other")
-    assert adopt(other, store) == ["tiny/attention", "tiny/gains"]
-    assert adopt(other, store) == []
-    computed_all(other)
-    assert len(remembered.asked) == 1
-
-
-def test_in_a_store_whose_results_are_the_same_but_from_a_folder_that_is_remembered_too(remembered, store, tmp_path):
+@pytest.mark.parametrize("of_a_folder", [False, True])
+def test_what_is_remembered_goes_with_results_that_another_store_takes_over(remembered, store, tmp_path, of_a_folder):
     other, model = Store(tmp_path / "other"), record(store)
-    adopt(other, store)
-    (other.root / "tiny" / UP_TO_DATE).unlink()
-    other.save_model(model.model_copy(update={"source": SourceRecord(kind="folder", place="tiny")}))
+    assert adopt(other, store) == ["tiny/attention", "tiny/gains"]
+    if of_a_folder:  # the same results, computed from a folder
+        (other.root / "tiny" / UP_TO_DATE).unlink()
+        other.save_model(model.model_copy(update={"source": SourceRecord(kind="folder", place="tiny")}))
     assert adopt(other, store) == []
     assert other.model("tiny") == model
     computed_all(other)
@@ -271,9 +251,6 @@ def test_a_model_that_this_machine_cannot_hold_is_refused_before_its_weights_com
     assert fake.sent < 10_000
 
 
-# Runs
-
-
 def test_for_a_run_files_come_whole_and_once(fake, store, monkeypatch):
     folder = with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
@@ -289,9 +266,6 @@ def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake, store, monke
     computed(store, skip=False)
     assert "needs about 0.0 GiB of memory, more than is free" in store.finding("tiny", "stream").reason
     assert record(store).traffic.needed == tensors_read(store, "gains")
-
-
-# Models that see
 
 
 def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake, store, monkeypatch):

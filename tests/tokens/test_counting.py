@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,12 +54,8 @@ if __name__ == "__main__":
 def some_text(n_lines: int, seed: int = 0) -> str:
     """Return lines of made-up words, spaces, line ends of all kinds, and characters that take several bytes."""
     rng = np.random.default_rng(seed)
-    words = ["".join(rng.choice([*"etaoinshrdlu"], n)) for n in rng.integers(1, 9, 300)] + [
-        "é",
-        "北京",
-        "👩\u200d👧",
-        "<s>",
-    ]
+    words = ["".join(rng.choice([*"etaoinshrdlu"], n)) for n in rng.integers(1, 9, 300)]
+    words += ["é", "北京", "👩\u200d👧", "<s>"]
     lines = []
     for n in rng.integers(0, 14, n_lines):
         gaps = rng.choice([" ", "  ", "\t", ", "], n)
@@ -102,12 +99,11 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [plain, empty, packed, broken]
 
 
-def corpus_of(model: Path, texts: list[Path]) -> TextCorpus:
-    return TextCorpus([TextFile(path) for path in texts], model / "tokenizer.json", VOCABULARY)
+def corpus_of(model: Path, texts: list[Path], size: int = VOCABULARY) -> TextCorpus:
+    return TextCorpus([TextFile(path) for path in texts], model / "tokenizer.json", size)
 
 
 def counted_by_hand(tokenizer: Path, texts: list[Path], size: int) -> list[int]:
-    """Encode line after line, as one would without this package."""
     plain = Tokenizer.from_file(str(tokenizer))
     plain.no_truncation()
     plain.no_padding()
@@ -134,7 +130,6 @@ def started(model: Path, output: Path, texts: list[Path], chunk: int, moment: st
 
 
 def has_ended(group: int, within_s: float = 10.0) -> bool:
-    """Return whether all processes of a group end in time."""
     until = time.monotonic() + within_s
     while time.monotonic() < until:
         try:
@@ -150,6 +145,11 @@ def by_hand(model: Path, texts: list[Path]) -> list[int]:
     return counted_by_hand(model / "tokenizer.json", texts, VOCABULARY)
 
 
+def noting(partial: Path, noted: list[bytes]) -> Callable[[CountsSoFar], None]:
+    """Note what is stored of the counts after each chunk."""
+    return lambda so_far: noted.append(partial.read_bytes()) if so_far.n_bytes else None
+
+
 @pytest.mark.parametrize("jobs, chunk_bytes", [(1, 20_000), (2, 3_000), (2, 1 << 20)])
 def test_counts_are_those_of_encoding_every_line(model, texts, by_hand, tmp_path, jobs, chunk_bytes):
     output = tmp_path / "counts.npy"
@@ -160,9 +160,8 @@ def test_counts_are_those_of_encoding_every_line(model, texts, by_hand, tmp_path
     assert stored.dtype == np.int64 and stored.tolist() == by_hand
     assert [path.name for path in tmp_path.iterdir()] == ["counts.npy"]
     assert len(reported) > (5 if chunk_bytes < 5_000 else 1)
-    assert (
-        reported[-1].n_bytes == sum(len(some_text(900, seed).encode()) for seed in (1, 2)) + texts[3].stat().st_size
-    )
+    made = sum(len(some_text(900, seed).encode()) for seed in (1, 2))
+    assert reported[-1].n_bytes == made + texts[3].stat().st_size
 
 
 @pytest.mark.parametrize("moment, chunk", [("after", 5), ("before", 1), ("before", 4)])
@@ -184,7 +183,7 @@ def test_a_run_killed_before_its_very_end_only_writes(model, texts, by_hand, tmp
     corpus = corpus_of(model, texts)
     partial = tmp_path / "counts.npy.partial.npz"
     last: list[bytes] = []
-    count_corpus(corpus, output, 1, lambda so_far: last.append(partial.read_bytes()) if so_far.n_bytes else None)
+    count_corpus(corpus, output, 1, noting(partial, last))
     partial.write_bytes(last[-1])
     output.unlink()
     assert count_corpus(corpus, output, 1).tolist() == by_hand
@@ -214,19 +213,9 @@ def test_partial_counts_of_something_else_are_refused(model, texts, tmp_path):
     mine = tmp_path / "mine.txt"
     mine.write_text(some_text(50))
     stored: list[bytes] = []
-    count_corpus(
-        corpus_of(model, [mine]),
-        output,
-        1,
-        lambda so_far: stored.append(partial.read_bytes()) if so_far.n_bytes else None,
-    )
+    count_corpus(corpus_of(model, [mine]), output, 1, noting(partial, stored))
     partial.write_bytes(stored[0])
-    others = [
-        corpus_of(model, texts),
-        corpus_of(model, [mine, mine]),
-        TextCorpus([TextFile(mine)], model / "tokenizer.json", VOCABULARY - 1),
-    ]
-    for other in others:
+    for other in corpus_of(model, texts), corpus_of(model, [mine, mine]), corpus_of(model, [mine], VOCABULARY - 1):
         with pytest.raises(InputError, match="delete it to begin anew"):
             count_corpus(other, output, 1)
     assert partial.read_bytes() == stored[0]
@@ -289,8 +278,6 @@ def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
 
 
 class StreamedRows(list[dict[str, object]]):
-    """Stands in for a streamed dataset."""
-
     def skip(self, n: int) -> "StreamedRows":
         return StreamedRows(self[n:])
 
