@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,9 +35,9 @@ def opened(folder: Path) -> Opened:
     return open_model(Model(name="m", title="M", sources=(FolderSource(folder=folder),)), Places())
 
 
-def write_pairs(folder: Path, letters: list[str] = LETTERS) -> None:
+def write_pairs(folder: Path, tokens: Iterable[str] = (*LETTERS, "Ġ", "Ċ")) -> None:
     """Write a tokenizer of single characters as GPT-2's older files have it."""
-    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate([*letters, "Ġ", "Ċ"])}))
+    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
     (folder / "merges.txt").write_text("#version: 0.2\n")
 
 
