@@ -110,7 +110,7 @@ def narrow_words() -> dict[str, np.ndarray]:
     }
 
 
-def test_narrow_embeddings_are_read_in_the_stream(tmp_path):
+def test_narrow_embeddings_are_read_in_the_stream_by_both_of_their_tensors(tmp_path):
     tensors = narrow_words()
     E, put_in, put_out = tensors.values()
     checkpoint = read_model(tmp_path, OPT_350M, tensors)
@@ -118,9 +118,6 @@ def test_narrow_embeddings_are_read_in_the_stream(tmp_path):
     np.testing.assert_allclose(checkpoint["unembedding"], E @ put_out, rtol=1e-5)
     assert not checkpoint.architecture.tied
     assert checkpoint.to_come(["token_embedding"]) == 0
-
-
-def test_what_is_said_of_narrow_embeddings_depends_on_both_tensors(tmp_path):
     tensors = narrow_words()
     before = read_model(tmp_path / "before", OPT_350M, tensors)
     record = before.record("token_embedding")
@@ -131,9 +128,6 @@ def test_what_is_said_of_narrow_embeddings_depends_on_both_tensors(tmp_path):
     assert after["token_embedding"].shape == (V, D)
     assert after.changed_since({record.name: record.sha256}) == record.name
     assert "through" in before.layout("token_embedding")
-
-
-def test_without_its_projection_a_narrow_embedding_is_missing(tmp_path):
     tensors = narrow_words()
     del tensors["model.decoder.project_in.weight"]
     checkpoint = read_model(tmp_path, OPT_350M, tensors)

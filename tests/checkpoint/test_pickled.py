@@ -166,15 +166,20 @@ def test_the_bot_s_conversion_comes_before_older_files(fake, no_torch):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"author": "somebody"}, {"title": "Better weights"}, {"parent": "d00d" * 10}],
-    ids=["by-somebody", "another", "of-an-older-state"],
+    ("pull", "revision"),
+    [
+        ({"author": "somebody"}, "main"),
+        ({"title": "Better weights"}, "main"),
+        ({"parent": "d00d" * 10}, "main"),
+        ({}, "v1"),
+    ],
+    ids=["by-somebody", "another", "of-an-older-state", "a-revision-is-named"],
 )
-def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, no_torch, wrong):
+def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, no_torch, pull, revision):
     only_older(fake)
-    converted(fake, **wrong)
+    converted(fake, **pull)
     with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
-        found("owner/older")
+        found("owner/older", revision=revision)
 
 
 def test_a_repository_whose_discussions_are_closed_is_read_as_it_is(torch, fake):
@@ -183,13 +188,6 @@ def test_a_repository_whose_discussions_are_closed_is_read_as_it_is(torch, fake)
     checkpoint = open_checkpoint(found("owner/older"))
     assert checkpoint.origin.revision == "main"
     np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
-
-
-def test_a_revision_that_is_named_is_read_as_it_is(fake, no_torch):
-    only_older(fake)
-    converted(fake)
-    with pytest.raises(WeightsUnavailableError, match="only older files"):
-        found("owner/older", revision="v1")
 
 
 @pytest.mark.parametrize("state", ["older", "converted"])

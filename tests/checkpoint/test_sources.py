@@ -20,14 +20,11 @@ def on_hub(repo="owner/tiny", **revision):
     return HubSource(hub=repo, **revision)
 
 
-def test_the_second_source_is_tried_when_the_first_has_no_weights(fake):
+def test_sources_are_tried_in_their_order_and_each_says_why_it_has_none(fake):
     (write_checkpoint(fake.repository("owner/empty")) / WEIGHTS).unlink()
     write_checkpoint(fake.repository("owner/converted"))
     files = locate(model(on_hub("owner/empty"), on_hub("owner/converted")), (), Hub())
     assert files.origin.place == "owner/converted"
-
-
-def test_when_no_source_has_them_each_says_why(fake):
     (write_checkpoint(fake.repository("owner/empty")) / WEIGHTS).unlink()
     sources = (PackageSource(package="no-such-package-here"), on_hub("owner/empty"), on_hub("owner/none"))
     with pytest.raises(WeightsUnavailableError) as error:

@@ -127,7 +127,10 @@ def test_text_that_is_mostly_unknown_or_of_few_tokens_is_refused(tmp_path):
 def test_files_of_another_tokenizer_are_no_tokenizer(tmp_path, family):
     """Transformers looks for the files of the type's own tokenizer, and makes an empty one without them."""
     small(tmp_path, family)
-    write_pairs(tmp_path) if family == "bert" else write_words(tmp_path, LETTERS)
+    if family == "bert":
+        write_pairs(tmp_path)
+    else:
+        write_words(tmp_path, LETTERS)
     assert re.search("unknown to its tokenizer|different tokens", refused(tmp_path))
 
 
@@ -136,7 +139,10 @@ def test_text_that_is_known_is_not(tmp_path, family):
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     small(tmp_path, family)
     continued = [f"##{letter}" for letter in LETTERS]
-    write_words(tmp_path, [*LETTERS, *continued]) if family == "bert" else write_pairs(tmp_path)
+    if family == "bert":
+        write_words(tmp_path, [*LETTERS, *continued])
+    else:
+        write_pairs(tmp_path)
     assert len(run_text.checked_text(tmp_path, 10_000).ids) > 10_000
 
 
