@@ -84,6 +84,11 @@ def weight_map(content: object) -> Harm:
     return lambda folder: write_json(folder / INDEX, {"weight_map": content})
 
 
+def directory(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / WEIGHTS).mkdir()
+
+
 def only_pickle(folder: Path) -> None:
     (folder / WEIGHTS).unlink()
     (folder / "pytorch_model.bin").write_bytes(evil(folder))
@@ -147,10 +152,7 @@ BROKEN = {
     "only-pickle": (only_pickle, "pytorch_model.bin is"),
     "pickle-in-disguise": (lambda folder: (folder / WEIGHTS).write_bytes(evil(folder)), NOT_WHOLE),
     "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin isn't a whole safetensors file"),
-    "directory": (
-        lambda folder: ((folder / WEIGHTS).unlink(), (folder / WEIGHTS).mkdir()),
-        "has no model.safetensors",
-    ),
+    "directory": (directory, "has no model.safetensors"),
     "index-not-json": (put(INDEX, "{"), "model.safetensors.index.json isn't valid JSON"),
     "index-without-map": (put(INDEX, "{}"), "has no weight_map"),
     "map-a-list": (weight_map(["wpe.weight"]), "has no weight_map"),
