@@ -8,7 +8,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,11 @@ import ml_dtypes
 import numpy as np
 from safetensors.numpy import save_file
 
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.sources import in_folder
+
 Array = np.ndarray
-DTYPES = {
-    "float64": np.float64,
-    "float32": np.float32,
-    "float16": np.float16,
-    "bfloat16": ml_dtypes.bfloat16,
-}
+DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 WEIGHTS = "model.safetensors"
 
 
@@ -38,26 +36,15 @@ class Sizes:
 SMALL = Sizes()
 
 
-def config_of(family: str, sizes: Sizes = SMALL) -> dict[str, Any]:
-    if family == "bert":
-        return {
-            "model_type": "bert",
-            "num_hidden_layers": sizes.n_layer,
-            "num_attention_heads": sizes.n_head,
-            "hidden_size": sizes.d_model,
-            "max_position_embeddings": sizes.n_ctx,
-            "vocab_size": sizes.vocab_size,
-            "layer_norm_eps": 1e-12,
-        }
-    return {
-        "model_type": family,
-        "n_layer": sizes.n_layer,
-        "n_head": sizes.n_head,
-        "n_embd": sizes.d_model,
-        "n_positions": sizes.n_ctx,
-        "vocab_size": sizes.vocab_size,
-        "layer_norm_epsilon": 1e-5,
-    }
+# What configs call the fields of `Sizes`.
+GPT = ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size")
+OTHERS = ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings", "vocab_size")
+EPSILON = {"bert": {"layer_norm_eps": 1e-12}, "llama": {"rms_norm_eps": 1e-6}}
+
+
+def config_of(family: str, sizes: Sizes = SMALL, **more: Any) -> dict[str, Any]:
+    named = dict(zip(OTHERS if family in EPSILON else GPT, astuple(sizes), strict=True))
+    return {"model_type": family, **named, **EPSILON.get(family, {"layer_norm_epsilon": 1e-5}), **more}
 
 
 def tensors_of(family: str, sizes: Sizes = SMALL, seed: int = 0) -> dict[str, Array]:
@@ -108,6 +95,30 @@ def _bert(s: Sizes) -> Iterator[tuple[str, tuple[int, ...]]]:
 def _pair(name: str, shape: tuple[int, ...], bias: int | None = None) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield f"{name}.weight", shape
     yield f"{name}.bias", (bias or shape[-1],)
+
+
+def tensors_of_llama(d: int, f: int, vocab_size: int, layers: int = 2, kv: int | None = None) -> dict[str, Array]:
+    """Return the tensors of a Llama of width `d`, with MLPs of `f` and keys of `kv` channels."""
+    heads = {"q": (d, d), "k": (kv or d, d), "v": (kv or d, d), "o": (d, d)}
+    shapes = {"embed_tokens": (vocab_size, d), "norm": (d,)}
+    for i in range(layers):
+        block = f"layers.{i}"
+        shapes |= {f"{block}.self_attn.{name}_proj": shape for name, shape in heads.items()}
+        shapes |= {f"{block}.mlp.{name}_proj": (f, d) for name in ("up", "gate")} | {f"{block}.mlp.down_proj": (d, f)}
+        shapes |= {f"{block}.{name}_layernorm": (d,) for name in ("input", "post_attention")}
+    named = {f"model.{name}.weight": shape for name, shape in shapes.items()} | {"lm_head.weight": (vocab_size, d)}
+    draw = np.random.default_rng(0)
+    return {name: draw.standard_normal(shape, np.float32) for name, shape in named.items()}
+
+
+def read_model(
+    folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Array], family: str | None = None
+) -> Checkpoint:
+    """Write a model and open it, by the table of a family if one is named."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "config.json", config)
+    save_file(dict(tensors), folder / WEIGHTS)
+    return open_checkpoint(in_folder(folder), family)
 
 
 def write_checkpoint(

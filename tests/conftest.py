@@ -14,6 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from generators.compute.records import ModelFindings
     from generators.compute.results import Store
+    from tests.checkpoint.fake_hub import HubServer
 
 # Both are read when the libraries are imported, here and in the processes that tests start.
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
@@ -126,6 +127,16 @@ def store(tmp_path: Path) -> "Store":
     from generators.compute.results import Store
 
     return Store(tmp_path / "results")
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Iterator[HubServer]":
+    """Yield a server that the hub's client takes for the hub; what tests write under it is published."""
+    from tests.checkpoint.fake_hub import at_hub, serving
+
+    with serving(tmp_path / "hub") as server:
+        at_hub(server, tmp_path, monkeypatch)
+        yield server
 
 
 @pytest.fixture(scope="session")

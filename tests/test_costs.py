@@ -20,7 +20,7 @@ from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from generators.runner.run import OpenedModel
 from generators.runner.texts import window_length
-from tests.checkpoint.fake_hub import HubFault, at_hub, serving
+from tests.checkpoint.fake_hub import HubFault
 from tests.checkpoints import write_checkpoint
 from tests.runner.models import KINDS, write_tokenizer
 
@@ -29,13 +29,6 @@ MODELS = Path(__file__).parents[1] / "models"
 RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs)
 FEWEST = {"learned": costs.FEWEST_RUNS, "rotary": costs.FEWEST_ROTATING}
 OF_MANY_CHANNELS = 168  # windows that `channel_use` runs of a model with more than 256
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
 
 
 @pytest.fixture
@@ -54,18 +47,12 @@ def test_what_is_announced_is_what_comes(fake, published, tmp_path):
     assert costs.cost_of(published, Places(), SKIPPED).download == 0
 
 
-def test_of_a_model_that_is_run_whole_files_come(fake, published, tmp_path):
+def test_a_model_that_is_run_takes_whole_files_more_memory_and_more_time(fake, published, tmp_path):
     whole = (fake.repository("owner/model") / "model.safetensors").stat().st_size
     assert costs.cost_of(published, Places(), RunSettings()).download == whole
-
-
-def test_memory_and_time_are_more_where_the_model_is_run(published):
     run, skipped = (costs.cost_of(published, Places(), settings) for settings in (RunSettings(), SKIPPED))
     assert run.memory > skipped.memory
     assert run.seconds > skipped.seconds
-
-
-def test_a_short_budget_is_said_to_end_no_sooner_than_what_is_run_in_any_case(published):
     least, little, usual = (
         costs.cost_of(published, Places(), RunSettings(budget_s)).seconds for budget_s in (1e-9, 1e-6, 600)
     )
@@ -133,10 +120,9 @@ def test_sums_say_what_they_leave_out(published):
     assert said.endswith(", not counting 1 gated and 1 that can't be downloaded")
     assert costs.in_total([away, gated]) == "1 gated and 1 that can't be downloaded"
     assert costs.in_total([]) == "about 0 bytes to download and less than a minute on this machine"
-    assert costs.what_is_left([away]) == (
-        "One model is not computed. What that takes isn't known now: The model hub can't be reached.\n"
-        "  one of them   atlas compute model"
-    )
+    left = costs.what_is_left([away])
+    assert "One model is not computed. What that takes isn't known now: The model hub can't be reached.\n" in left
+    assert left.endswith("atlas compute model")
 
 
 def test_the_hub_is_asked_once(fake, published, tmp_path):
@@ -164,9 +150,7 @@ def test_much_is_announced_and_not_run_where_the_disk_is_short(fake, published, 
     assert any(line.startswith("owner/model: ") and line.endswith(" to download") for line in lines)
     assert "helix" in done.computed
     reason = store.finding("model", "stream").reason
-    assert re.fullmatch(
-        r"The model can't be run here: its files take .* kB, and the disk of .* has 1.0 kB free.", reason
-    )
+    assert re.search(r"its files take .* kB, and the disk of .* has 1.0 kB free", reason)
     assert fake.sent < (fake.repository("owner/model") / "model.safetensors").stat().st_size
     monkeypatch.setattr(ranged, "free_bytes", lambda folder: 10**12)
     assert costs.cost_of(published, Places(), RunSettings()).download > 0

@@ -28,7 +28,6 @@ ASKED_FOR = {"datasets"}  # only to count a dataset of the hub; where it is miss
 
 
 def normal(name: str) -> str:
-    """Return a distribution's name as registries compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -61,8 +60,13 @@ def test_every_import_is_declared_by_the_base_or_by_the_extra_that_it_is_for():
     assert len(seen & names(DECLARED)) > 30
 
 
-def test_no_package_is_declared_twice():
+def test_no_package_is_declared_twice_or_pinned_twice_differently():
     assert not names(BASE) & names([one for extra in EXTRAS.values() for one in extra])
+    pinned: dict[str, set[str]] = {}
+    for path in FILES:
+        for name, version in re.findall(r"^([\w.-]+)==(\S+)", path.read_text("utf-8"), re.MULTILINE):
+            pinned.setdefault(normal(name), set()).add(version)
+    assert {name: versions for name, versions in pinned.items() if len(versions) > 1} == {}
 
 
 @pytest.mark.parametrize("requirement", DECLARED)
@@ -81,14 +85,6 @@ def test_every_pin_has_hashes_and_nothing_else_is_said(path):
     assert head.startswith("# Made by `make pins`.")
     assert HASHED.sub("", pins) == ""
     assert not re.search(r"^torch==", pins, re.MULTILINE)
-
-
-def test_what_is_pinned_twice_is_pinned_alike():
-    pinned: dict[str, set[str]] = {}
-    for path in FILES:
-        for name, version in re.findall(r"^([\w.-]+)==(\S+)", path.read_text("utf-8"), re.MULTILINE):
-            pinned.setdefault(normal(name), set()).add(version)
-    assert {name: versions for name, versions in pinned.items() if len(versions) > 1} == {}
 
 
 PINS = "".join((ROOT / f"requirements{which}.txt").read_text("utf-8") for which in ("", "-torch"))

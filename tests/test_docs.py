@@ -20,8 +20,6 @@ ELSEWHERE = {"models/opt/modeling_opt.py"}  # in transformers
 CODE = re.compile(r"```\w*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 FROM = ("", "generators", "generators/checkpoint", "templates", "tests/findings")  # where a page may begin a path
 
-every_page = pytest.mark.parametrize("page", PAGES)
-
 
 def text_of(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
@@ -36,41 +34,26 @@ def is_there(name: str) -> bool:
     return name in MADE | ELSEWHERE or any((ROOT / place / name).exists() for place in FROM)
 
 
-@every_page
-def test_links_lead_somewhere(page):
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_names_is_there(page):
     links = [link for link in re.findall(r"\]\(([^)\s#]+)", CODE.sub("", text_of(page))) if "://" not in link]
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
-
-
-@every_page
-def test_paths_that_are_named_exist(page):
-    named = [name for name in code_in(page) if re.fullmatch(r"(\w[\w.-]*/)+[\w.-]*|[\w-]+\.(yml|toml|txt)", name)]
-    assert [name for name in named if not is_there(name)] == []
-
-
-@every_page
-def test_what_every_finding_has_is_there(page):
-    for name in (name for name in code_in(page) if re.fullmatch(r"[\w/.-]*<name>[\w/.-]*", name)):
+    code = code_in(page)
+    paths = [name for name in code if re.fullmatch(r"(\w[\w.-]*/)+[\w.-]*|[\w-]+\.(yml|toml|txt)", name)]
+    assert [name for name in paths if not is_there(name)] == []
+    for name in (name for name in code if re.fullmatch(r"[\w/.-]*<name>[\w/.-]*", name)):  # what every finding has
         findings = [finding.name for finding in FINDINGS if finding.rules or not name.endswith("claims.py")]
         assert [finding for finding in findings if not is_there(name.replace("<name>", finding))] == [], name
-
-
-@every_page
-def test_commands_that_are_named_exist(page):
-    lines = "\n".join(code_in(page))
     targets = re.findall(r"^([\w-]+):", text_of("Makefile"), re.MULTILINE)
-    assert set(re.findall(r"(?:^|\s)make ([\w-]+)", lines)) <= set(targets)
+    assert set(re.findall(r"(?:^|\s)make ([\w-]+)", "\n".join(code))) <= set(targets)
     commands = [command.name or command.callback.__name__ for command in app.registered_commands]
-    assert set(re.findall(r"(?:^|[\s/])atlas ([a-z][\w-]*)", lines, re.MULTILINE)) <= set(commands)
+    assert set(re.findall(r"(?:^|[\s/])atlas ([a-z][\w-]*)", "\n".join(code), re.MULTILINE)) <= set(commands)
 
 
-def test_the_changelog_names_this_version():
-    assert PROJECT["version"] in re.findall(r"^## (\S+)", text_of("CHANGELOG.md"), re.MULTILINE)
-
-
-def test_how_to_cite_is_readable_and_names_this_version_and_licence():
+def test_how_to_cite_is_readable_and_changelog_and_citation_name_this_version():
     command = (sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.citation-file-format")
     run = subprocess.run((*command, ROOT / "CITATION.cff"), check=False, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     citation = yaml.safe_load(text_of("CITATION.cff"))
     assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert PROJECT["version"] in re.findall(r"^## (\S+)", text_of("CHANGELOG.md"), re.MULTILINE)

@@ -24,8 +24,8 @@ from generators.site.pages import Rendered
 from tests.checkpoint.fake_hub import COMMIT, HubServer, at_hub, serving
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES, OracleCase
-from tests.conftest import without_figures
-from tests.test_cli import results_of
+from tests.cli.conftest import results_of
+from tests.conftest import Run, without_figures
 
 UNKNOWN_FAMILIES = (OracleCase("mamba"), OracleCase("blenderbot"))  # no table knows these types
 
@@ -47,20 +47,12 @@ NO_NUMBER = re.compile(r"\b(None(?! holds more)|nan|NaN|inf|undefined)\b|\{\{|\{
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a command came to, and all that it printed."""
-
-    code: int
-    text: str
-
-
-@dataclass(frozen=True)
 class World:
     """What became of all models: what the command said of each, what is stored, which pages there are."""
 
     folder: Path
     hub: HubServer
-    told: Mapping[str, Told]
+    told: Mapping[str, Run]
     rendered: Rendered
 
     def findings(self, name: str) -> ModelFindings:
@@ -78,16 +70,17 @@ def name_of(case: OracleCase) -> str:
     return hub_id(case).replace("/", "--")
 
 
-def command(*arguments: str) -> Told:
-    """Run `atlas` in this process."""
-    said = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+def command(*arguments: str) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["atlas", *arguments])
-        try:
-            cli.main()
-        except SystemExit as end:
-            return Told(int(end.code or 0), said.getvalue())
-    return Told(0, said.getvalue())
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            try:
+                cli.main()
+                code = 0
+            except SystemExit as end:
+                code = int(end.code or 0)
+    return Run(code, said.getvalue(), "")
 
 
 @pytest.fixture(scope="module")
@@ -124,16 +117,12 @@ def _workshop(folder: Path) -> Workshop:
 
 
 @pytest.mark.parametrize("case", FAMILIES.values(), ids=lambda case: case.family)
-def test_one_command_gives_results(world: World, case: OracleCase):
+def test_one_command_gives_results(world, case):
     told = world.told[name_of(case)]
-    assert told.code == 0, told.text
+    assert told.code == 0, told.out
     found = world.findings(name_of(case))
-    assert found.model.source.model_dump() == {
-        "kind": "hub",
-        "place": f"owner/{case.type}",
-        "revision": "main",
-        "commit": COMMIT,
-    }
+    source = {"kind": "hub", "place": f"owner/{case.type}", "revision": "main", "commit": COMMIT}
+    assert found.model.source.model_dump() == source
     assert {record.status for record in found.findings.values()} <= {"computed", "not_applicable", "missing"}
     assert "computed" in {record.status for record in found.findings.values()}
     for record in found.findings.values():
@@ -146,7 +135,7 @@ def test_one_command_gives_results(world: World, case: OracleCase):
 
 
 @pytest.mark.parametrize("case", FAMILIES.values(), ids=lambda case: case.family)
-def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case: OracleCase):
+def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world, case):
     page = world.page(name_of(case))
     assert [line for line in page.splitlines() if NO_NUMBER.search(line)] == []
     assert all(f"{{ #{finding.name} }}" in page or f'id="{finding.name}"' in page for finding in FINDINGS)
@@ -156,43 +145,35 @@ def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case:
 
 
 @pytest.mark.parametrize("case", UNKNOWN_FAMILIES, ids=lambda case: case.family)
-def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world: World, case: OracleCase):
+def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world, case):
     found = world.findings(name_of(case))
-    assert found.model.family == f"{case.type} (read without a table)"
-    assert {entry.name for entry in found.tensors.values()} <= {
-        "backbone.embeddings.weight",
-        "model.decoder.embed_tokens.weight",
-    }
-    assert {"frequency", "outliers", "token_svd"} <= {
-        name for name, record in found.findings.items() if record.status == "computed"
-    }
-    assert f"{case.type} (read without a table)</dd>" in world.page(name_of(case))  # neither encoder nor decoder
-    assert {"position_scheme", "stream", "undertrained", "zero_layer"} <= {
-        name for name, record in found.findings.items() if record.status == "not_applicable"
-    }
+    family = f"{case.type} (read without a table)"
+    assert found.model.family == family
+    names = {"backbone.embeddings.weight", "model.decoder.embed_tokens.weight"}
+    assert {entry.name for entry in found.tensors.values()} <= names
+    assert f"{family}</dd>" in world.page(name_of(case))  # neither encoder nor decoder
+    statuses = {name: record.status for name, record in found.findings.items()}
+    assert {statuses[name] for name in ("frequency", "outliers", "token_svd")} == {"computed"}
+    absent = ("position_scheme", "stream", "undertrained", "zero_layer")
+    assert {statuses[name] for name in absent} == {"not_applicable"}
 
 
-def test_no_page_was_left_out(world: World):
+def test_no_page_was_left_out_and_all_build_into_a_site(world):
     assert world.rendered.damaged == []
     assert {page.name for page in world.rendered.pages} == {name_of(case) for case in FAMILIES.values()}
-
-
-@pytest.mark.parametrize("family", ["gpt2", "llama", "t5--decoder"])
-def test_what_is_computed_is_neither_fetched_nor_written_again(world: World, family: str, monkeypatch):
-    before, case = results_of(world.folder), FAMILIES[family]
-    world.hub.asked.clear()
-    told = command("compute", hub_id(case), "--skip-runs")
-    assert told.code == 0
-    assert "already stored: " in told.text
-    assert world.hub.weights_asked() == []
-    assert results_of(world.folder) == before
-    told = command("compute", hub_id(case), "--skip-runs", "--offline")
-    assert told.code == 0
-    assert results_of(world.folder) == before
-
-
-def test_all_pages_build_into_a_site(world: World):
     run_mkdocs(_workshop(world.folder), from_disk=True)
     for case in FAMILIES.values():
         page = (world.folder / "site" / "models" / name_of(case) / "index.html").read_text("utf-8")
         assert f'href="../../data/{name_of(case)}/findings.json"' in page
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "t5--decoder"])
+def test_what_is_computed_is_neither_fetched_nor_written_again(world, family):
+    before, case = results_of(world.folder), FAMILIES[family]
+    world.hub.asked.clear()
+    for options in ([], ["--offline"]):
+        told = command("compute", hub_id(case), "--skip-runs", *options)
+        assert told.code == 0
+        assert "already stored: " in told.out
+        assert results_of(world.folder) == before
+    assert world.hub.weights_asked() == []

@@ -1,16 +1,13 @@
 """A rotary decoder with grouped queries, a gated MLP and an output embedding of its own, from weights to its page."""
 
-import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
-from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model, Registry
-from generators.checkpoint.sources import Places, in_folder
+from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
@@ -19,58 +16,23 @@ from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from generators.site.pages import render
 from generators.site.staging import Staging
+from tests.checkpoints import Sizes, config_of, read_model, tensors_of_llama
 
 D, HEADS, KV_HEADS, LAYERS, V, F = 32, 4, 2, 2, 300, 48
-HEAD = D // HEADS
 SHIFT = 7  # the output embedding of a token is the input embedding of the one this far before it
-CONFIG = {
-    "model_type": "llama",
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "num_key_value_heads": KV_HEADS,
-    "hidden_size": D,
-    "max_position_embeddings": 512,
-    "vocab_size": V,
-    "rms_norm_eps": 1e-6,
-    "tie_word_embeddings": False,
-}
+SIZES = Sizes(LAYERS, HEADS, D, n_ctx=512, vocab_size=V)
+CONFIG = config_of("llama", SIZES, num_key_value_heads=KV_HEADS, tie_word_embeddings=False)
 
 
 def tensors() -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(0)
-
-    def noise(*shape: int) -> np.ndarray:
-        return rng.standard_normal(shape, dtype=np.float32)
-
-    E = noise(V, D)
-    found = {
-        "model.embed_tokens.weight": E,
-        "lm_head.weight": np.roll(E, SHIFT, axis=0),
-        "model.norm.weight": noise(D),
-    }
-    for i in range(LAYERS):
-        block = f"model.layers.{i}"
-        found |= {
-            f"{block}.input_layernorm.weight": 1 + 0.1 * noise(D),
-            f"{block}.post_attention_layernorm.weight": 1 + 0.1 * noise(D),
-            f"{block}.self_attn.q_proj.weight": noise(HEADS * HEAD, D),
-            f"{block}.self_attn.k_proj.weight": noise(KV_HEADS * HEAD, D),
-            f"{block}.self_attn.v_proj.weight": noise(KV_HEADS * HEAD, D),
-            f"{block}.self_attn.o_proj.weight": noise(D, HEADS * HEAD),
-            f"{block}.mlp.up_proj.weight": noise(F, D),
-            f"{block}.mlp.gate_proj.weight": noise(F, D),
-            f"{block}.mlp.down_proj.weight": noise(D, F),
-        }
-    return found
+    found = tensors_of_llama(D, F, V, LAYERS, kv=KV_HEADS * D // HEADS)
+    return {**found, "lm_head.weight": np.roll(found["model.embed_tokens.weight"], SHIFT, axis=0)}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    target = tmp_path / "rotary"
-    target.mkdir()
-    (target / "config.json").write_text(json.dumps(CONFIG))
-    save_file(tensors(), target / "model.safetensors")
-    return target
+    read_model(tmp_path / "rotary", CONFIG, tensors())
+    return tmp_path / "rotary"
 
 
 def computed(folder: Path) -> tuple[Model, Store, ModelFindings]:
@@ -107,10 +69,9 @@ def test_the_output_embedding_decides_what_zero_layers_yield(folder):
 
 
 def test_a_tied_model_needs_no_output_embedding(folder):
-    (folder / "config.json").write_text(json.dumps({**CONFIG, "tie_word_embeddings": True}))
     stored = tensors()
-    save_file({**stored, "lm_head.weight": stored["model.embed_tokens.weight"]}, folder / "model.safetensors")
-    checkpoint = open_checkpoint(in_folder(folder))
+    tied = {**stored, "lm_head.weight": stored["model.embed_tokens.weight"]}
+    checkpoint = read_model(folder, {**CONFIG, "tie_word_embeddings": True}, tied)
     assert "unembedding" not in checkpoint  # the file's second copy is not read
     _, _, findings = computed(folder)
     assert findings.findings["zero_layer"].metrics["tied"] is True

@@ -46,19 +46,13 @@ def test_every_action_is_pinned_by_commit(workflow):
     assert [use for use in uses if not PINNED.fullmatch(use)] == []
 
 
-def test_publish_never_runs_for_pull_requests():
-    assert "pull_request" not in (GITHUB / "workflows" / "publish.yml").read_text()
-
-
-def test_only_the_step_that_downloads_models_has_their_token():
+def test_only_the_step_that_downloads_models_has_their_token_and_never_for_pull_requests():
     assert [path.name for path in WORKFLOWS if "secrets." in path.read_text("utf-8")] == ["publish.yml"]
-    jobs = yaml.safe_load((GITHUB / "workflows" / "publish.yml").read_text("utf-8"))["jobs"]
-    with_token = [
-        (name, step["name"])
-        for name, job in jobs.items()
-        for step in job["steps"]
-        if "HF_TOKEN" in step.get("env", {})
-    ]
+    publish = (GITHUB / "workflows" / "publish.yml").read_text("utf-8")
+    assert "pull_request" not in publish
+    jobs = yaml.safe_load(publish)["jobs"]
+    steps = [(name, step) for name, job in jobs.items() for step in job["steps"]]
+    with_token = [(name, step["name"]) for name, step in steps if "HF_TOKEN" in step.get("env", {})]
     assert with_token == [("compute", "Compute what is not known yet")]
     assert "HF_TOKEN" not in str([job.get("env") for job in jobs.values()])
 

@@ -63,12 +63,16 @@ def test_several_workers_are_in_one_line_by_model(clock):
     assert lines == ["gpt2 (2 of 7): attention, helix, 12 of 31 findings, about 5 min left; bert (3 of 7): opening"]
 
 
-def test_of_one_model_alone_no_number_is_said(clock):
-    shown = Display(lambda line: None, clock)
+def test_of_one_model_alone_no_number_is_said_and_that_it_waits_once(clock):
+    lines = []
+    shown = Display(lines.append, clock)
     shown.begin("1", Tally("gpt2"), "opening", measures=False)
     assert shown.in_words() == "gpt2: opening"
     shown.end("1")
     assert shown.in_words() == ""
+    for _ in range(2):
+        shown.wait_for("gpt2", "process 7")
+    assert lines == ["gpt2: waiting for another run to finish with its results (process 7)"]
 
 
 def test_the_time_left_is_learned_from_findings_of_the_same_kind(clock):
@@ -89,14 +93,6 @@ def test_the_time_left_is_learned_from_findings_of_the_same_kind(clock):
     assert shown.in_words() == "gpt2 (2 of 7): heads, 2 of 4 findings, about 2 min left"
     shown.advance("1", Progress(0.1, 180.0))  # it knows better
     assert shown.in_words() == "gpt2 (2 of 7): heads, 2 of 4 findings, about 5 min left"
-
-
-def test_that_a_model_waits_is_said_once():
-    lines = []
-    shown = Display(lines.append)
-    shown.wait_for("gpt2", "process 7")
-    shown.wait_for("gpt2", "process 7")
-    assert lines == ["gpt2: waiting for another run to finish with its results (process 7)"]
 
 
 def test_the_table_has_a_row_for_each_job_and_the_time_that_is_left():

@@ -7,8 +7,6 @@ from generators.base.once import once
 
 
 class Asked:
-    """Something that waits for an answer."""
-
     def __init__(self, together: Barrier) -> None:
         self.together, self.count = together, 0
 
@@ -19,7 +17,7 @@ class Asked:
         return self.together.wait(5)
 
 
-def test_two_objects_compute_at_the_same_time_and_each_once() -> None:
+def test_two_objects_compute_at_the_same_time_and_each_once():
     together = Barrier(2)
     both = [Asked(together), Asked(together)]
     with ThreadPoolExecutor(2) as pool:
@@ -29,5 +27,5 @@ def test_two_objects_compute_at_the_same_time_and_each_once() -> None:
     assert [each.count for each in both] == [1, 1]
 
 
-def test_it_keeps_its_description() -> None:
+def test_it_keeps_its_description():
     assert Asked.answer.__doc__ == "The answer."

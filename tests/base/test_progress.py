@@ -19,19 +19,13 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     return lambda: capsys.readouterr().err
 
 
-def test_elsewhere_than_on_a_terminal_every_line_is_a_line(capsys):
+def test_elsewhere_than_on_a_terminal_every_line_is_a_line_that_does_nothing_to_one(capsys):
     with progress() as report:
         report("one")
         report("two\nthree")
-    out, err = capsys.readouterr()
-    assert (out, err) == ("", "one\ntwo\nthree\n")
-
-
-def test_no_line_does_anything_to_a_terminal(capsys):
-    with progress() as report:
         report(ESCAPES)
-    err = capsys.readouterr().err
-    assert err == printable(ESCAPES) + "\n"
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"one\ntwo\nthree\n{printable(ESCAPES)}\n")
     assert "\x1b" not in err
     assert "\x07" not in err
 
@@ -99,29 +93,21 @@ def test_printed_bytes_are_told_every_ten_seconds(capsys):
     assert capsys.readouterr().err.splitlines() == ["reading: 4.0 MB", "reading: 8.0 MB"]
 
 
+def told_at(*shares: tuple[float, float], start: float = 0.0) -> list[Progress]:
+    """Return what is told of the time left where shares are done at these seconds."""
+    now, told = [start], []
+    left = TimeLeft(told.append, clock=lambda: now[0])
+    for second, share in shares:
+        now[0] = start + second
+        left(share)
+    return told
+
+
 def test_the_time_left_is_shown_now_and_then_as_numbers():
-    now, reported = [100.0], []
-    left = TimeLeft(reported.append, clock=lambda: now[0])
-    for second, share in ((1, 0.01), (30, 0.1), (35, 0.12), (90, 0.5), (140, 0.95), (200, 1.0)):
-        now[0] = 100.0 + second
-        left(share)
-    assert [done.share for done in reported] == [0.1, 0.5, 0.95]
-    assert [done.seconds_left for done in reported] == pytest.approx(
-        [29 / 0.09 * 0.9, 89 / 0.49 * 0.5, 139 / 0.94 * 0.05]
-    )
-
-
-def test_what_came_before_the_first_share_says_nothing_of_the_time_left():
-    now, reported = [0.0], []
-    left = TimeLeft(reported.append, clock=lambda: now[0])
-    for second, share in ((1000, 0.01), (1010, 0.11)):
-        now[0] = float(second)
-        left(share)
-    assert [done.seconds_left for done in reported] == pytest.approx([89])
-
-
-def test_the_time_left_of_what_is_over_at_once_is_not_shown():
-    reported: list[Progress] = []
-    left = TimeLeft(reported.append, clock=lambda: 0.0)
-    left(0.5)
-    assert reported == []
+    told = told_at((1, 0.01), (30, 0.1), (35, 0.12), (90, 0.5), (140, 0.95), (200, 1.0), start=100.0)
+    assert [done.share for done in told] == [0.1, 0.5, 0.95]
+    expected = [29 / 0.09 * 0.9, 89 / 0.49 * 0.5, 139 / 0.94 * 0.05]
+    assert [done.seconds_left for done in told] == pytest.approx(expected)
+    waited = told_at((1000, 0.01), (1010, 0.11))  # what came before the first share says nothing
+    assert [done.seconds_left for done in waited] == pytest.approx([89])
+    assert told_at((0, 0.5)) == []

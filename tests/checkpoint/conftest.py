@@ -1,18 +1,19 @@
-"""A model hub of the tests' own, for every test that names it."""
+"""Libraries that may be absent, and a clock that only waiting moves on."""
 
 import pytest
 
 from generators.base import notices
 from generators.checkpoint.sources import patience
-from tests.checkpoint.fake_hub import at_hub, serving
 
 
 @pytest.fixture
-def fake(tmp_path, monkeypatch):
-    """Yield a server that the hub's client takes for the hub; what tests write under it is published."""
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
+def torch():
+    return pytest.importorskip("torch", reason="PyTorch isn't installed here")
+
+
+@pytest.fixture
+def gguf():
+    return pytest.importorskip("gguf", reason="the gguf package isn't installed here")
 
 
 @pytest.fixture

@@ -34,8 +34,6 @@ LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder
 
 @dataclass
 class Outcome:
-    """What came of one model, read by every other table."""
-
     case: OracleCase
     right: list[str] = field(default_factory=list)
     wrong: dict[str, str] = field(default_factory=dict)
@@ -47,11 +45,8 @@ def without_tables() -> list[OracleCase]:
     from transformers.models.auto import modeling_auto as auto
 
     known = {kind for family in families() for kind in family.model_types}
-    found = {
-        *auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        *auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-        *auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
-    }
+    mappings = ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM")
+    found = {kind for name in mappings for kind in getattr(auto, f"MODEL_FOR_{name}_MAPPING_NAMES")}
     return [OracleCase(NO_TYPE, kind) for kind in sorted(found - known)]
 
 
@@ -90,7 +85,6 @@ def small(case: OracleCase) -> OracleCase | None:
 
 
 def outcome(case: OracleCase, tables: Iterable[str]) -> Outcome:
-    """Read one model by tables, and compare what is read with what the model does."""
     found, compared = Outcome(case), {}
     with tempfile.TemporaryDirectory() as folder:
         model = build(case)
@@ -138,8 +132,7 @@ def _differs(case: OracleCase, table: str) -> str:
         what = max(off, key=lambda name: off[name])
         return f"{what}: {off[what]:.2g}"
     needed = {"attn.q", "attn.k", "attn.o", "positions", "ln2"} | ({"attn.v"} if case.scores else set())
-    routes = "blocks.*.mlp.in" in oracle.family.without
-    needed |= set() if routes else {"mlp.in", "mlp.out"}
+    needed |= set() if "blocks.*.mlp.in" in oracle.family.without else {"mlp.in", "mlp.out"}
     unseen = sorted(column for column in needed if not seen[column])
     return f"not compared: {', '.join(unseen)}" if unseen else ""
 
@@ -156,19 +149,14 @@ def chosen(only: Iterable[str]) -> Iterator[OracleCase]:
 
 
 def others(case: OracleCase) -> list[str]:
-    """Return the tables that aren't those of a model's own type."""
     return [table.name for table in families() if case.type not in table.model_types]
 
 
 def row(found: Outcome) -> dict[str, Any]:
     """Return one row of the published table; the tables that refuse are all others."""
-    return {
-        "model_type": found.case.type,
-        "variant": found.case.note or None,
-        "tables": len(found.right) + len(found.wrong) + len(found.refused),
-        "right": found.right,
-        "wrong": found.wrong,
-    }
+    tables = len(found.right) + len(found.wrong) + len(found.refused)
+    whose = {"model_type": found.case.type, "variant": found.case.note or None}
+    return {**whose, "tables": tables, "right": found.right, "wrong": found.wrong}
 
 
 def main() -> int:
@@ -188,10 +176,8 @@ def main() -> int:
         print(f"{case.name}: refused {len(found.refused)}; {said}", file=sys.stderr, flush=True)
     versions = {"torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
     head = {**today(), **versions, "tolerance": TOLERANCE, "families": len(families())}
-    pairs, right, wrong = (
-        sum(one["tables"] for one in rows),
-        *(sum(len(r[k]) for r in rows) for k in ("right", "wrong")),
-    )
+    pairs = sum(one["tables"] for one in rows)
+    right, wrong = (sum(len(one[came]) for one in rows) for came in ("right", "wrong"))
     print(f"{pairs} pairs: {right} right, {pairs - right - wrong} refused, {wrong} wrong", file=sys.stderr)
     if not only:
         write(head, rows)
@@ -199,7 +185,6 @@ def main() -> int:
 
 
 def write(head: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    """Write the report with one model on a line."""
     lines = ",\n".join(json.dumps(one) for one in rows)
     RESULTS.write_text(
         f'{json.dumps(head, indent=1).removesuffix("}").rstrip()},\n "rows": [\n{lines}\n]}}\n', "utf-8"

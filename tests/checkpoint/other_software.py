@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.checkpoints import SMALL, Array, Sizes, tensors_of
+from tests.checkpoints import SMALL, Array, Sizes, config_of, tensors_of, tensors_of_llama
 
 CONV1D = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
 
@@ -27,16 +27,8 @@ def nanogpt_of(tensors: Mapping[str, Array], *, bias: bool = True) -> dict[str, 
 
 
 def model_args(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
-    return {
-        "n_layer": sizes.n_layer,
-        "n_head": sizes.n_head,
-        "n_embd": sizes.d_model,
-        "block_size": sizes.n_ctx,
-        "bias": True,
-        "vocab_size": sizes.vocab_size,
-        "dropout": 0.0,
-        **other,
-    }
+    shape = {"n_layer": sizes.n_layer, "n_head": sizes.n_head, "n_embd": sizes.d_model, "block_size": sizes.n_ctx}
+    return {**shape, "bias": True, "vocab_size": sizes.vocab_size, "dropout": 0.0, **other}
 
 
 def write_nanogpt(torch: Any, folder: Path, tensors: Mapping[str, Array], prefix: str = "", **args: Any) -> Path:
@@ -93,70 +85,48 @@ def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Arr
 def folded(state: Mapping[str, Array], n_layer: int = SMALL.n_layer) -> dict[str, Array]:
     """Return a state dict as `fold_ln` and `center_writing_weights` of TransformerLens leave W_E and W_pos."""
     out = dict(state)
+
+    def fold(norm: str, weights: str, bias: str, axis: int) -> None:
+        W = out[weights]
+        out[bias] = out[bias] + (W * out[f"{norm}.b"][:, None]).sum(axis)
+        out[weights] = W * out[f"{norm}.w"][:, None]
+
     for i in range(n_layer):
         block = f"blocks.{i}"
-        gain, bias = out.pop(f"{block}.ln1.w"), out.pop(f"{block}.ln1.b")
         for name in "QKV":
-            W = out[f"{block}.attn.W_{name}"]
-            out[f"{block}.attn.b_{name}"] = out[f"{block}.attn.b_{name}"] + (W * bias[:, None]).sum(1)
-            out[f"{block}.attn.W_{name}"] = W * gain[:, None]
-        gain, bias = out.pop(f"{block}.ln2.w"), out.pop(f"{block}.ln2.b")
-        out[f"{block}.mlp.b_in"] = out[f"{block}.mlp.b_in"] + (out[f"{block}.mlp.W_in"] * bias[:, None]).sum(0)
-        out[f"{block}.mlp.W_in"] = out[f"{block}.mlp.W_in"] * gain[:, None]
-    gain, bias = out.pop("ln_final.w"), out.pop("ln_final.b")
-    out["unembed.b_U"] = out["unembed.b_U"] + (out["unembed.W_U"] * bias[:, None]).sum(0)
-    out["unembed.W_U"] = out["unembed.W_U"] * gain[:, None]
+            fold(f"{block}.ln1", f"{block}.attn.W_{name}", f"{block}.attn.b_{name}", 1)
+        fold(f"{block}.ln2", f"{block}.mlp.W_in", f"{block}.mlp.b_in", 0)
+    fold("ln_final", "unembed.W_U", "unembed.b_U", 0)
     for name in ("embed.W_E", "pos_embed.W_pos"):
         out[name] = out[name] - out[name].mean(1, keepdims=True)
-    return out
+    return {name: tensor for name, tensor in out.items() if not name.endswith((".w", "ln1.b", "ln2.b", "ln_final.b"))}
 
 
 def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
-    """Return a HookedTransformerConfig as plain data."""
     c = sizes.d_model // sizes.n_head
+    shape = {"n_layers": sizes.n_layer, "d_model": sizes.d_model, "n_ctx": sizes.n_ctx, "d_head": c}
+    shape |= {"n_heads": sizes.n_head, "d_mlp": 4 * sizes.d_model}
+    attention = {"attn_scale": c**0.5, "use_attn_scale": True, "use_local_attn": False, "window_size": None}
+    attention |= {"attention_dir": "causal", "attn_only": False, "scale_attn_by_inverse_layer_idx": False}
     return {
-        "n_layers": sizes.n_layer,
-        "d_model": sizes.d_model,
-        "n_ctx": sizes.n_ctx,
-        "d_head": c,
-        "n_heads": sizes.n_head,
-        "d_mlp": 4 * sizes.d_model,
-        "d_vocab": sizes.vocab_size,
-        "d_vocab_out": sizes.vocab_size,
+        **shape,
+        **attention,
+        **dict.fromkeys(("d_vocab", "d_vocab_out"), sizes.vocab_size),
+        **dict.fromkeys(("final_rms", "parallel_attn_mlp", "gated_mlp"), False),
         "act_fn": "gelu_new",
         "eps": 1e-5,
-        "attn_scale": c**0.5,
-        "use_attn_scale": True,
-        "use_local_attn": False,
-        "window_size": None,
         "normalization_type": "LN",
-        "attention_dir": "causal",
-        "attn_only": False,
-        "scale_attn_by_inverse_layer_idx": False,
-        "positional_embedding_type": "standard",
-        "final_rms": False,
-        "parallel_attn_mlp": False,
-        "gated_mlp": False,
         "initializer_range": 0.02,
+        "positional_embedding_type": "standard",
         **other,
     }
 
 
 # GGUF, as llama.cpp's convert_hf_to_gguf.py writes it
 
-LLAMA_CONFIG = {
-    "model_type": "llama",
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "hidden_size": 64,
-    "intermediate_size": 96,
-    "max_position_embeddings": 128,
-    "vocab_size": 40,
-    "rms_norm_eps": 1e-5,
-    "rope_theta": 10000.0,
-    "tie_word_embeddings": False,
-}
+LLAMA_SIZES = Sizes(n_layer=2, n_head=4, d_model=64, n_ctx=128, vocab_size=40)
+LLAMA_CONFIG = config_of("llama", LLAMA_SIZES, num_key_value_heads=2, intermediate_size=96, tie_word_embeddings=False)
+LLAMA_CONFIG |= {"rms_norm_eps": 1e-5, "rope_theta": 10000.0}
 IN_GGUF = {
     "model.embed_tokens": "token_embd",
     "lm_head": "output",
@@ -184,28 +154,17 @@ GPT2_IN_GGUF = {
 }
 
 
-def llama_tensors(seed: int = 0) -> dict[str, Array]:
-    c, rng = LLAMA_CONFIG, np.random.default_rng(seed)
-    d, f, kv = c["hidden_size"], c["intermediate_size"], 16 * c["num_key_value_heads"]
-    shapes = {"model.embed_tokens.weight": (40, d), "lm_head.weight": (40, d), "model.norm.weight": (d,)}
-    for i in range(2):
-        block = f"model.layers.{i}"
-        shapes |= {f"{block}.input_layernorm.weight": (d,), f"{block}.post_attention_layernorm.weight": (d,)}
-        shapes |= {
-            f"{block}.self_attn.{n}_proj.weight": (w, d) for n, w in (("q", d), ("k", kv), ("v", kv), ("o", d))
-        }
-        shapes |= {f"{block}.mlp.{n}_proj.weight": (f, d) for n in ("gate", "up")}
-        shapes |= {f"{block}.mlp.down_proj.weight": (d, f)}
-    return {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+def llama_tensors() -> dict[str, Array]:
+    c = LLAMA_CONFIG
+    return tensors_of_llama(
+        c["hidden_size"], c["intermediate_size"], c["vocab_size"], kv=16 * c["num_key_value_heads"]
+    )
 
 
 def permuted(weights: Array, n_head: int) -> Array:
     """Return Llama's queries or keys as llama.cpp's converter stores them (its `LlamaModel.permute`)."""
-    return (
-        weights.reshape(n_head, 2, weights.shape[0] // n_head // 2, *weights.shape[1:])
-        .swapaxes(1, 2)
-        .reshape(weights.shape)
-    )
+    halves = weights.reshape(n_head, 2, weights.shape[0] // n_head // 2, *weights.shape[1:])
+    return halves.swapaxes(1, 2).reshape(weights.shape)
 
 
 def _in_gguf(name: str, known: Mapping[str, str]) -> str:
@@ -246,11 +205,8 @@ def write_gguf(
 def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (), **changed: Any) -> None:
     c = LLAMA_CONFIG
     said = {
-        "block_count": c["num_hidden_layers"],
-        "context_length": c["max_position_embeddings"],
-        "embedding_length": c["hidden_size"],
+        **_sizes_in_gguf(LLAMA_SIZES),
         "feed_forward_length": c["intermediate_size"],
-        "attention.head_count": c["num_attention_heads"],
         "attention.head_count_kv": c["num_key_value_heads"],
         "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
         "rope.freq_base": c["rope_theta"],
@@ -267,15 +223,18 @@ def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (
     write_gguf(path, arch, tensors, said | changed, kind, extra)
 
 
-def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL) -> None:
-    said = {
+def _sizes_in_gguf(sizes: Sizes) -> dict[str, Any]:
+    return {
         "block_count": sizes.n_layer,
         "context_length": sizes.n_ctx,
         "embedding_length": sizes.d_model,
         "feed_forward_length": 4 * sizes.d_model,
         "attention.head_count": sizes.n_head,
-        "attention.layer_norm_epsilon": 1e-5,
     }
+
+
+def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL) -> None:
+    said = {**_sizes_in_gguf(sizes), "attention.layer_norm_epsilon": 1e-5}
     tensors = {
         name: tensor.T.copy() if name.endswith(CONV1D) else tensor
         for name, tensor in tensors_of("gpt2", sizes).items()

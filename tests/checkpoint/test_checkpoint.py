@@ -9,16 +9,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.sources import Files, in_folder
 from generators.checkpoint.sources.safetensors_files import Safetensors
-from tests.checkpoints import (
-    DTYPES,
-    SMALL,
-    WEIGHTS,
-    config_of,
-    raw_bytes,
-    tensors_of,
-    write_checkpoint,
-    write_json,
-)
+from tests.checkpoints import DTYPES, SMALL, WEIGHTS, config_of, raw_bytes, tensors_of, write_checkpoint, write_json
 
 D = SMALL.d_model
 
@@ -37,33 +28,28 @@ def third(index):
 
 def gpt_block(i):
     """Return {role: (tensor, how it is handed out)} that GPT-1 and GPT-2 share; norms apart."""
-    fused = f"h.{i}.attn.c_attn"
+    fused, block = f"h.{i}.attn.c_attn", f"blocks.{i}"
     return {
-        **{f"blocks.{i}.attn.{name}": (f"{fused}.weight", third(k)) for k, name in enumerate("qkv")},
-        **{f"blocks.{i}.attn.{name}.bias": (f"{fused}.bias", third(k)) for k, name in enumerate("qkv")},
-        f"blocks.{i}.attn.o": (f"h.{i}.attn.c_proj.weight", transposed),
-        f"blocks.{i}.mlp.in": (f"h.{i}.mlp.c_fc.weight", whole),
-        f"blocks.{i}.mlp.out": (f"h.{i}.mlp.c_proj.weight", transposed),
-        f"blocks.{i}.attn.o.bias": (f"h.{i}.attn.c_proj.bias", whole),
-        f"blocks.{i}.mlp.in.bias": (f"h.{i}.mlp.c_fc.bias", whole),
-        f"blocks.{i}.mlp.out.bias": (f"h.{i}.mlp.c_proj.bias", whole),
+        **{f"{block}.attn.{name}": (f"{fused}.weight", third(k)) for k, name in enumerate("qkv")},
+        **{f"{block}.attn.{name}.bias": (f"{fused}.bias", third(k)) for k, name in enumerate("qkv")},
+        **with_bias(f"{block}.attn.o", f"h.{i}.attn.c_proj", transposed),
+        **with_bias(f"{block}.mlp.in", f"h.{i}.mlp.c_fc", whole),
+        **with_bias(f"{block}.mlp.out", f"h.{i}.mlp.c_proj", transposed),
     }
+
+
+def with_bias(role, tensor, laid_out):
+    return {role: (f"{tensor}.weight", laid_out), f"{role}.bias": (f"{tensor}.bias", whole)}
 
 
 def bert_block(i):
-    block = f"encoder.layer.{i}"
+    block, ours = f"encoder.layer.{i}", f"blocks.{i}"
     names = {"q": "query", "k": "key", "v": "value"}
-    inside = f"{block}.attention.self"
-    return {
-        **{f"blocks.{i}.attn.{r}": (f"{inside}.{name}.weight", transposed) for r, name in names.items()},
-        **{f"blocks.{i}.attn.{r}.bias": (f"{inside}.{name}.bias", whole) for r, name in names.items()},
-        f"blocks.{i}.attn.o": (f"{block}.attention.output.dense.weight", whole),
-        f"blocks.{i}.mlp.in": (f"{block}.intermediate.dense.weight", transposed),
-        f"blocks.{i}.mlp.out": (f"{block}.output.dense.weight", whole),
-        f"blocks.{i}.attn.o.bias": (f"{block}.attention.output.dense.bias", whole),
-        f"blocks.{i}.mlp.in.bias": (f"{block}.intermediate.dense.bias", whole),
-        f"blocks.{i}.mlp.out.bias": (f"{block}.output.dense.bias", whole),
-    }
+    found = [with_bias(f"{ours}.attn.{r}", f"{block}.attention.self.{n}", transposed) for r, n in names.items()]
+    found += [with_bias(f"{ours}.attn.o", f"{block}.attention.output.dense", whole)]
+    found += [with_bias(f"{ours}.mlp.in", f"{block}.intermediate.dense", transposed)]
+    found += [with_bias(f"{ours}.mlp.out", f"{block}.output.dense", whole)]
+    return {role: tensor for part in found for role, tensor in part.items()}
 
 
 def norms(**tensors):
@@ -118,7 +104,6 @@ def opened(folder):
 
 @pytest.fixture
 def tensors_read(monkeypatch):
-    """Return the list of the tensors that are read from files from now on, in order."""
     names = []
     read = Safetensors.rows
 
@@ -143,40 +128,32 @@ def test_every_role_is_the_right_tensor_stream_side_first(tmp_path, family, pref
         assert checkpoint.record(role).name == prefix + name
 
 
+LABELS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_record_is_of_the_bytes_in_the_file(tmp_path, family, dtype):
+def test_records_are_of_the_bytes_in_the_file_and_values_are_those_widened(tmp_path, family, dtype):
     checkpoint = opened(write_checkpoint(tmp_path, family, dtype=dtype))
-    labels = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
     tensors = tensors_of(family)
     for role, (name, _) in EXPECTED[family].items():
         record = checkpoint.record(role)
         assert record.sha256 == hashlib.sha256(raw_bytes(tmp_path / WEIGHTS, name)).hexdigest()
-        assert record.shape == tensors[name].shape
-        assert record.dtype == labels[dtype]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_values_are_those_stored_widened(tmp_path, dtype):
-    checkpoint = opened(write_checkpoint(tmp_path, "gpt2", dtype=dtype))
+        assert (record.shape, record.dtype) == (tensors[name].shape, LABELS[dtype])
     width = np.float64 if dtype == "float64" else np.float32
-    stored = tensors_of("gpt2")["wpe.weight"].astype(DTYPES[dtype])
+    stored = tensors[EXPECTED[family]["position_embedding"][0]].astype(DTYPES[dtype])
     np.testing.assert_array_equal(checkpoint["position_embedding"], stored.astype(width), strict=True)
 
 
-def test_opening_reads_no_tensor_and_a_role_reads_only_its_own(tmp_path, tensors_read):
+def test_opening_reads_no_tensor_a_role_only_its_own_and_a_fused_one_is_read_once(tmp_path, tensors_read):
     checkpoint = opened(write_checkpoint(tmp_path))
     assert tensors_read == []
     _ = checkpoint["position_embedding"]
     assert tensors_read == ["wpe.weight"]
-
-
-def test_a_fused_tensor_is_read_once_for_its_parts(tmp_path, tensors_read):
-    checkpoint = opened(write_checkpoint(tmp_path))
     for name in "qkv":
         checkpoint.record(f"blocks.0.attn.{name}")
         _ = checkpoint[f"blocks.0.attn.{name}"]
-    assert tensors_read == ["h.0.attn.c_attn.weight"]
+    assert tensors_read == ["wpe.weight", "h.0.attn.c_attn.weight"]
 
 
 def test_only_the_shard_that_is_asked_for_is_fetched(tmp_path):
@@ -228,9 +205,7 @@ def test_a_partial_checkpoint_has_the_roles_that_it_has(tmp_path):
 def test_tensors_of_another_family_are_refused_by_name(tmp_path):
     write_checkpoint(tmp_path, "bert")
     write_json(tmp_path / "config.json", config_of("gpt2"))
-    with pytest.raises(
-        InputError, match=r"no tensor of the family 'gpt2'; it begins with embeddings\.LayerNorm\.bias"
-    ):
+    with pytest.raises(InputError, match=r"family 'gpt2'; it begins with embeddings\.LayerNorm\.bias"):
         opened(tmp_path)
 
 
@@ -266,9 +241,6 @@ def test_tensors_that_are_not_floating_are_refused(tmp_path, dtype):
 
 
 def test_a_family_can_be_named_where_the_config_does_not(tmp_path):
-    write_checkpoint(tmp_path, "gpt2", config={"model_type": "my-own", "vocab_size": None})
-    with pytest.raises(InputError, match="'my-own' is unknown; the atlas knows gpt2, openai-gpt, bert"):
-        opened(tmp_path)
     write_checkpoint(tmp_path, "gpt2", config={"model_type": "my-own"})
     assert open_checkpoint(in_folder(tmp_path), "gpt2").architecture.family == "gpt2"
 

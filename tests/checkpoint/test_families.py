@@ -1,7 +1,5 @@
 """What config.json says becomes an architecture, or a sentence."""
 
-import json
-
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -14,7 +12,7 @@ from generators.checkpoint.families.bert import BERT
 from generators.checkpoint.families.gpt2 import GPT1, GPT2
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import in_folder
-from tests.checkpoints import WEIGHTS, config_of
+from tests.checkpoints import WEIGHTS, config_of, write_json
 
 ARCHITECTURE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_size": 50, "d_head": 12}
 
@@ -72,25 +70,21 @@ def test_names_of_families_and_types_are_given_once():
     assert len(set(types)) == len(types)
 
 
-@pytest.mark.parametrize("model_type", ["mamba", "GPT2", "", 7, ["gpt2"], {"gpt2": 1}])
-def test_an_unknown_family_is_refused_with_those_there_are(model_type):
-    with pytest.raises(InputError, match="the atlas knows gpt2, openai-gpt, bert"):
-        choose_family({"model_type": model_type}, None)
+KNOWN = "the atlas knows gpt2, openai-gpt, bert"
 
 
-def test_a_config_without_model_type_is_refused_with_the_families_there_are():
-    with pytest.raises(InputError, match="no model_type; the atlas knows the families gpt2, openai-gpt, bert"):
-        choose_family({}, None)
-
-
-def test_an_unknown_family_in_the_registry_is_refused_though_the_config_knows_one():
-    with pytest.raises(InputError, match="There is no family 'rwkv'; the atlas knows gpt2, openai-gpt, bert"):
-        choose_family({"model_type": "gpt2"}, "rwkv")
-
-
-def test_a_family_that_was_mistyped_is_refused_with_the_nearest():
-    with pytest.raises(InputError, match=r"There is no family 'lllama' \(nearest: llama\); the atlas knows"):
-        choose_family({"model_type": "gpt2"}, "lllama")
+@pytest.mark.parametrize(
+    ("config", "named", "said"),
+    [
+        *(({"model_type": kind}, None, KNOWN) for kind in ("mamba", "GPT2", "", 7, ["gpt2"], {"gpt2": 1})),
+        ({}, None, "no model_type; the atlas knows the families gpt2, openai-gpt, bert"),
+        ({"model_type": "gpt2"}, "rwkv", f"There is no family 'rwkv'; {KNOWN}"),
+        ({"model_type": "gpt2"}, "lllama", r"There is no family 'lllama' \(nearest: llama\); the atlas knows"),
+    ],
+)
+def test_an_unknown_family_is_refused_with_those_there_are(config, named, said):
+    with pytest.raises(InputError, match=said):
+        choose_family(config, named)
 
 
 HALF = {"partial_rotary_factor": 0.5}
@@ -147,7 +141,7 @@ def test_settings_that_change_nothing_are_read_over(family, setting):
 
 def test_what_a_pair_lacks_is_called_by_both_of_its_names(tmp_path):
     config = {"model_type": "bart", **SIZES_BY_ANY_NAME, "decoder_layers": 1, "decoder_attention_heads": 4}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    write_json(tmp_path / "config.json", config)
     save_file({"model.decoder.layers.0.fc1.bias": np.zeros(4, np.float32)}, tmp_path / WEIGHTS)
     checkpoint = open_checkpoint(in_folder(tmp_path, stack="decoder"))
     said = checkpoint.lacking("token_embedding")

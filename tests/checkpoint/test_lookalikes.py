@@ -1,6 +1,5 @@
 """A model of one type by the table of another: read rightly or refused. Weights are made here, or by transformers."""
 
-import json
 import random
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,23 +21,16 @@ from generators.site.view import titled
 from tests.checkpoint import lookalikes
 from tests.checkpoint.lookalikes import NO_TYPE, Outcome, others, outcome, row, small
 from tests.checkpoint.oracle.cases import CASES, OracleCase
-from tests.checkpoints import config_of, write_checkpoint
+from tests.checkpoints import Sizes, config_of, read_model, tensors_of_llama, write_checkpoint
 
 LLAMA = {
+    **config_of("llama", Sizes(n_layer=2, n_head=2, d_model=8, n_ctx=16, vocab_size=11)),
+    **dict.fromkeys(("attention_bias", "mlp_bias", "tie_word_embeddings"), False),
     "model_type": "my-own",
     "architectures": ["MineForCausalLM"],
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
     "num_key_value_heads": 2,
-    "hidden_size": 8,
     "intermediate_size": 12,
-    "vocab_size": 11,
-    "max_position_embeddings": 16,
-    "rms_norm_eps": 1e-5,
     "rope_theta": 10000.0,
-    "attention_bias": False,
-    "mlp_bias": False,
-    "tie_word_embeddings": False,
     "hidden_act": "silu",
     "initializer_range": 0.02,
     "bos_token_id": 1,
@@ -46,27 +38,29 @@ LLAMA = {
 
 
 def llama_tensors() -> dict[str, np.ndarray]:
-    shapes = {"model.embed_tokens.weight": (11, 8), "model.norm.weight": (8,), "lm_head.weight": (11, 8)}
-    for i in range(2):
-        block = f"model.layers.{i}"
-        shapes |= {f"{block}.self_attn.{x}_proj.weight": (8, 8) for x in "qkvo"}
-        shapes |= {f"{block}.mlp.{x}_proj.weight": (12, 8) for x in ("up", "gate")}
-        shapes |= {f"{block}.mlp.down_proj.weight": (8, 12)}
-        shapes |= {f"{block}.{x}_layernorm.weight": (8,) for x in ("input", "post_attention")}
-    draw = np.random.default_rng(0)
-    return {name: draw.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    return tensors_of_llama(d=8, f=12, vocab_size=11)
 
 
-def opened(folder: Path, family: str | None, config: dict[str, Any] | None = None, tensors: Any = None) -> Checkpoint:
-    (folder / "config.json").write_text(json.dumps({**LLAMA, **(config or {})}))
-    save_file(llama_tensors() if tensors is None else tensors, folder / "model.safetensors")
-    return open_checkpoint(in_folder(folder), family)
+def opened(
+    folder: Path, family: str | None, config: Any = None, more: Any = (), without: tuple[str, ...] = ()
+) -> Checkpoint:
+    """Write Llama's tensors without some, and `more` of ones; read them by a family's table."""
+    tensors = {name: tensor for name, tensor in llama_tensors().items() if not name.endswith(without or ("-",))}
+    return read_model(
+        folder, {**LLAMA, **(config or {})}, tensors | {name: np.ones(8, np.float32) for name in more}, family
+    )
 
 
-def test_a_model_of_which_the_table_knows_everything_is_read(tmp_path):
+def test_a_model_of_which_the_table_knows_everything_is_read_and_empty_blocks_are_absent(tmp_path):
     checkpoint = opened(tmp_path, "llama")
     assert [role for role in checkpoint if checkpoint.missing_for(role)] == []
     assert checkpoint["blocks.1.mlp.gate"].shape == (8, 12)
+    second = tuple(name for name in llama_tensors() if ".layers.1." in name)
+    checkpoint = opened(tmp_path, "llama", without=second)
+    assert "blocks.0.attn.q" in checkpoint
+    assert "blocks.1.attn.q" not in checkpoint
+    others = tuple(name for name in llama_tensors() if "embed_tokens" not in name)
+    assert list(opened(tmp_path, "llama", without=others)) == ["token_embedding"]
 
 
 COMPUTED = ("model.layers.0.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq", "score.weight")
@@ -74,11 +68,12 @@ COMPUTED = ("model.layers.0.self_attn.rotary_emb.inv_freq", "model.rotary_emb.in
 
 @pytest.mark.parametrize("name", COMPUTED)
 def test_what_the_software_computes_or_puts_on_top_changes_nothing(tmp_path, name):
-    assert opened(tmp_path, "llama", tensors={**llama_tensors(), name: np.ones(4, np.float32)})
+    assert opened(tmp_path, "llama", more=[name])
 
 
+BLOCK = "model.layers.1"
 UNKNOWN = (
-    "model.layers.1.self_attn.q_norm.weight",
+    f"{BLOCK}.self_attn.q_norm.weight",
     "model.layers.0.self_attn.q_proj.bias",
     "model.layers.0.self_attn.sinks",
     "model.layers.0.mlp.act_fn.alpha_p",
@@ -86,70 +81,43 @@ UNKNOWN = (
     "model.layers.2.input_layernorm.weight",
     "model.embed_norm.weight",
 )
+LACKED = ("input_layernorm", "post_attention_layernorm", "self_attn.k_proj", "mlp.gate_proj")
+SETTINGS = {"embedding_multiplier": 3.0, "normalize_before": True, "residual_gain": 0.5, "clip_qkv": 4.0}
+DEEPER = {"config": {"num_hidden_layers": 4}}
+REFUSED = [
+    *(("llama", {"more": [name]}, f"holds {name}, which the table of the family 'llama'") for name in UNKNOWN),
+    *(
+        ("llama", {"without": (f"layers.1.{part}.weight",)}, f"lacks layers.1.{part}.weight .*of another family")
+        for part in LACKED
+    ),
+    *(("llama", {"config": {key: value}}, f"config.json sets {key} to") for key, value in SETTINGS.items()),
+    # What nothing in the file shows is not assumed.
+    ("gemma", DEEPER, "family 'gemma' add 1 to the gains.*shows that this model does"),
+    ("smollm3", DEEPER, "family 'smollm3' rotate in some layers only.*shows that this model does"),
+    ("cohere", DEEPER, "family 'cohere' rotate neighboring.*shows that this model does"),
+]
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_a_tensor_that_the_table_does_not_know_is_refused(tmp_path, name):
-    with pytest.raises(InputError, match=f"holds {name}, which the table of the family 'llama' does not know"):
-        opened(tmp_path, "llama", tensors={**llama_tensors(), name: np.ones(8, np.float32)})
+@pytest.mark.parametrize(("family", "changed", "said"), REFUSED)
+def test_what_the_table_does_not_know_or_expects_in_vain_is_refused(tmp_path, family, changed, said):
+    with pytest.raises(InputError, match=said):
+        opened(tmp_path, family, **changed)
 
 
-@pytest.mark.parametrize("part", ["input_layernorm", "post_attention_layernorm", "self_attn.k_proj", "mlp.gate_proj"])
-def test_a_block_that_lacks_what_the_table_expects_is_refused(tmp_path, part):
-    tensors = llama_tensors()
-    del tensors[f"model.layers.1.{part}.weight"]
-    with pytest.raises(InputError, match=f"lacks layers.1.{part}.weight .*of another family"):
-        opened(tmp_path, "llama", tensors=tensors)
-
-
-def test_blocks_without_any_tensor_are_only_absent(tmp_path):
-    tensors = {name: tensor for name, tensor in llama_tensors().items() if ".layers.1." not in name}
-    checkpoint = opened(tmp_path, "llama", tensors=tensors)
-    assert "blocks.0.attn.q" in checkpoint
-    assert "blocks.1.attn.q" not in checkpoint
-    embedding = {"model.embed_tokens.weight": llama_tensors()["model.embed_tokens.weight"]}
-    assert list(opened(tmp_path, "llama", tensors=embedding)) == ["token_embedding"]
-
-
-def test_a_model_of_the_table_s_own_type_may_lack_or_hold_anything(tmp_path):
+@pytest.mark.parametrize("family", [None, "llama"])
+def test_a_model_of_the_table_s_own_type_may_lack_or_hold_anything(tmp_path, family):
     """As transformers, which says what it leaves out: a few tensors of a model are a checkpoint, too."""
-    tensors = llama_tensors()
-    del tensors["model.layers.1.self_attn.k_proj.weight"]
-    tensors["model.layers.0.self_attn.q_proj.bias"] = np.ones(8, np.float32)
-    for family in (None, "llama"):
-        checkpoint = opened(tmp_path, family, {"model_type": "llama"}, tensors)
-        assert "blocks.1.attn.k" not in checkpoint
-        assert "blocks.0.attn.q.bias" not in checkpoint
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [("embedding_multiplier", 3.0), ("normalize_before", True), ("residual_gain", 0.5), ("clip_qkv", 4.0)],
-)
-def test_a_setting_that_the_table_does_not_know_is_refused(tmp_path, setting, value):
-    with pytest.raises(InputError, match=f"config.json sets {setting} to"):
-        opened(tmp_path, "llama", {setting: value})
+    changed = {"without": (f"{BLOCK}.self_attn.k_proj.weight",), "more": ["model.layers.0.self_attn.q_proj.bias"]}
+    checkpoint = opened(tmp_path, family, {"model_type": "llama"}, **changed)
+    assert not {"blocks.1.attn.k", "blocks.0.attn.q.bias"} & set(checkpoint)
 
 
 def test_a_number_that_the_file_does_not_give_is_not_assumed(tmp_path):
     write_checkpoint(tmp_path, config={"model_type": "my-own"})
     assert open_checkpoint(in_folder(tmp_path), "gpt2")
     silent = {key: value for key, value in LLAMA.items() if key != "rms_norm_eps"}
-    (tmp_path / "config.json").write_text(json.dumps(silent))
-    save_file(llama_tensors(), tmp_path / "model.safetensors")
-    with pytest.raises(
-        InputError, match=r"config\.json gives no rms_norm_eps\. Models of the family 'llama' then have"
-    ):
-        open_checkpoint(in_folder(tmp_path), "llama")
-
-
-@pytest.mark.parametrize(
-    ("family", "says"),
-    [("gemma", "add 1 to the gains"), ("smollm3", "rotate in some layers only"), ("cohere", "rotate neighboring")],
-)
-def test_what_nothing_in_the_file_shows_is_not_assumed(tmp_path, family, says):
-    with pytest.raises(InputError, match=f"Models of the family '{family}' {says}.*shows that this model does"):
-        opened(tmp_path, family, {"num_hidden_layers": 4})
+    with pytest.raises(InputError, match=r"gives no rms_norm_eps\. Models of the family 'llama' then have"):
+        read_model(tmp_path, silent, llama_tensors(), "llama")
 
 
 def test_a_causal_model_is_not_read_as_one_that_sees_both_sides(tmp_path):
@@ -171,40 +139,24 @@ def test_a_type_with_a_table_is_read_by_another_only_if_both_say_the_same(tmp_pa
 
 
 def test_tensors_of_quantized_matrices_are_known(tmp_path):
-    tensors = llama_tensors()
-    for name in [name for name in tensors if "_proj" in name]:
-        stem = name.removesuffix(".weight")
-        del tensors[name]
-        tensors |= {f"{stem}.{part}": np.ones((2, 2), np.int32) for part in ("qweight", "qzeros", "scales", "g_idx")}
-    checkpoint = opened(tmp_path, "llama", {"quantization_config": {"bits": 4}}, tensors)
+    stems = [name.removesuffix(".weight") for name in llama_tensors() if "_proj" in name]
+    packed = {f"{stem}.{part}" for stem in stems for part in ("qweight", "qzeros", "scales", "g_idx")}
+    changed = {"more": sorted(packed), "without": ("_proj.weight",)}
+    checkpoint = opened(tmp_path, "llama", {"quantization_config": {"bits": 4}}, **changed)
     assert "blocks.0.ln1.gain" in checkpoint
     assert "blocks.0.attn.q" not in checkpoint
     with pytest.raises(InputError, match=r"holds model\.layers\.0\.mlp\.down_proj\.g_idx"):
-        opened(tmp_path, "llama", tensors=tensors)
+        opened(tmp_path, "llama", **changed)
 
 
-# The command
-
-
-def test_of_a_pair_that_is_read_the_published_row_says_so():
+def test_what_is_published_of_pairs():
     found = Outcome(OracleCase(NO_TYPE, "cwm"), ["llama"], {"gemma": "positions: 4.7"}, {"bert": "a sentence"})
-    assert row(found) == {
-        "model_type": "cwm",
-        "variant": None,
-        "tables": 3,
-        "right": ["llama"],
-        "wrong": {"gemma": "positions: 4.7"},
-    }
-
-
-def test_the_published_report_has_no_wrong_pair_and_enough_types():
+    kept = {"right": ["llama"], "wrong": {"gemma": "positions: 4.7"}}
+    assert row(found) == {"model_type": "cwm", "variant": None, "tables": 3, **kept}
     there = quality_reports.read(lookalikes.RESULTS.parent, "lookalikes")
     assert there.wrong == 0
     assert len(there.types) >= 80
     assert there.right == sum(len(row.right) for row in there.rows) < there.pairs
-
-
-def test_types_that_a_family_reads_with_some_settings_only_are_marked():
     rows = [("cwm", None, ["llama"]), ("llama", None, ["mistral"]), ("llama", "biases", [])]
     said = [{"model_type": k, "variant": v, "tables": 3, "right": r, "wrong": {}} for k, v, r in rows]
     head = {"date": "", "commit": "", "torch": "", "transformers": "", "tolerance": 1e-4, "families": 4}
@@ -217,6 +169,10 @@ def test_types_that_a_family_reads_with_some_settings_only_are_marked():
 def _torch() -> None:
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     pytest.importorskip("transformers", reason="transformers isn't installed here").logging.set_verbosity_error()
+
+
+def of_transformers(test: Any) -> Any:
+    return pytest.mark.oracle(pytest.mark.usefixtures("_torch")(test))
 
 
 # Types that were once read wrongly as Llama, and others by other tables.
@@ -243,22 +199,19 @@ def case_of(kind: str) -> OracleCase:
     return made
 
 
-@pytest.mark.oracle
-@pytest.mark.usefixtures("_torch")
+@of_transformers
 @pytest.mark.parametrize(("kind", "table"), ONCE_WRONG)
 def test_what_was_once_read_wrongly_is_refused(kind, table):
     assert list(outcome(case_of(kind), [table]).refused) == [table]
 
 
-@pytest.mark.oracle
-@pytest.mark.usefixtures("_torch")
+@of_transformers
 @pytest.mark.parametrize(("kind", "table"), RIGHT)
 def test_what_fits_is_read_rightly(kind, table):
     assert outcome(case_of(kind), [table]).right == [table]
 
 
-@pytest.mark.oracle
-@pytest.mark.usefixtures("_torch")
+@of_transformers
 def test_ten_types_by_chance_are_read_wrongly_by_no_table():
     drawn = random.Random(0).sample([case for case in CASES if not case.note], 10)
     found = [outcome(case, others(case)) for case in drawn]
@@ -266,15 +219,11 @@ def test_ten_types_by_chance_are_read_wrongly_by_no_table():
     assert sum(len(one.refused) for one in found) > 9 * len(families())
 
 
-@pytest.mark.oracle
-@pytest.mark.usefixtures("_torch")
+@of_transformers
 def test_a_wrong_reading_is_found(monkeypatch):
     """Without the check, Apertus is read as Llama: the command must say that this is wrong."""
     monkeypatch.setattr("generators.checkpoint.lookalikes.check", lambda *args: None)
     assert list(outcome(case_of("apertus"), ["llama"]).wrong) == ["llama"]
-
-
-# Output matrices of models that are said to be tied
 
 
 @pytest.mark.parametrize("says", [{}, {"tie_word_embeddings": True}], ids=["silent", "tied"])
@@ -318,8 +267,7 @@ def test_what_it_costs_is_said_without_reading_output_matrices(tmp_path, monkeyp
     assert open_checkpoint(files, compare=False).architecture.tied
 
 
-@pytest.mark.oracle
-@pytest.mark.usefixtures("_torch")
+@of_transformers
 @pytest.mark.parametrize("differs", [True, False])
 def test_transformers_takes_the_output_matrix_in_the_file_where_it_differs(tmp_path, differs):
     import torch

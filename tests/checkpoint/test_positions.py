@@ -11,16 +11,9 @@ from generators.checkpoint.families import choose_family
 from generators.checkpoint.positions import alibi_slopes, fairseq_sinusoids, rotary, split_sinusoids
 from generators.checkpoint.reading import read_architecture
 from generators.maths.distances import bias_by_offset, bucket_of, turned
+from tests.checkpoints import Sizes, config_of
 
-LLAMA = {
-    "model_type": "llama",
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "hidden_size": 64,
-    "max_position_embeddings": 512,
-    "vocab_size": 50,
-    "rms_norm_eps": 1e-6,
-}
+LLAMA = config_of("llama", Sizes(n_layer=2, n_head=4, d_model=64, n_ctx=512))
 
 
 def read(**changed):
@@ -28,20 +21,14 @@ def read(**changed):
     return read_architecture(config, choose_family(config, None))
 
 
-def test_plain_rotations_turn_by_powers_of_the_base():
+def test_rotations_turn_by_powers_of_the_base_in_old_and_new_files():
     (turn, _) = read(rope_theta=100.0).rotary
     assert turn.dim == 16
     np.testing.assert_allclose(turn.periods, [2 * math.pi * 100 ** (2 * c / 16) for c in range(8)])
-
-
-def test_old_and_new_files_say_the_same():
     new = {"rope_type": "linear", "factor": 4.0, "rope_theta": 500.0}
     old = {"type": "linear", "factor": 4.0}
     assert read(rope_parameters=new).rotary == read(rope_theta=500.0, rope_scaling=old).rotary
     assert read(rope_parameters={"rope_type": "default", "rope_theta": 500.0}).rotary == read(rope_theta=500.0).rotary
-
-
-def test_linear_scaling_slows_every_pair():
     plain, slowed = read().rotary[0], read(rope_scaling={"type": "linear", "factor": 4.0}).rotary[0]
     np.testing.assert_allclose(slowed.periods, 4 * np.array(plain.periods))
 
@@ -104,9 +91,6 @@ def test_near_distances_have_a_bucket_each_and_far_ones_share():
     one_way = Buckets(count=32, max_distance=128, both_ways=False)
     assert list(bucket_of(np.arange(16), one_way)) == list(range(16))
     assert set(bucket_of(np.array([-1, -50]), one_way)) == {0}
-
-
-def test_biases_by_offset_are_the_table_s():
     table = np.arange(64.0).reshape(32, 2)
     buckets = Buckets(count=32, max_distance=128, both_ways=True)
     by_offset = bias_by_offset(table, buckets, 5)
@@ -123,9 +107,6 @@ def test_tables_by_formula_are_waves(formula, d):
     assert np.abs(table).max() <= 1
     if formula is split_sinusoids:
         np.testing.assert_allclose(table[0], [0] * ((d + 1) // 2) + [1] * (d // 2))
-
-
-# Layers
 
 
 def test_windows_follow_the_switches():

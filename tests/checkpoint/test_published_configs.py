@@ -46,23 +46,17 @@ def read(name: str, config: dict[str, Any]) -> tuple[Family, Architecture]:
     return understood(config, choose_family(config, model.family, model.stack))
 
 
-def test_every_model_of_the_hub_has_its_config_and_no_other_is_there():
+def test_every_model_of_the_hub_has_its_config_with_its_source():
     there = {path.stem for path in CONFIGS.glob("*.json")}
     wanted = "fetch config.json from the hub into tests/checkpoint/configs, with a row in its SOURCES.md"
     assert sorted(MODELS.keys() - there) == [], wanted
     assert sorted(there - MODELS.keys()) == []
-
-
-def test_every_config_says_where_it_is_from():
     rows = {row["name"]: row for row in ROW.finditer((CONFIGS / "SOURCES.md").read_text("utf-8"))}
     assert sorted(rows) == sorted(MODELS)
     for name, row in rows.items():
         assert row["hub"] in {source.hub for source in MODELS[name].sources if isinstance(source, HubSource)}
         assert row["kind"] in ("copy", "rewritten", "unverified")
         assert bool(row["place"].strip()) == (row["kind"] != "unverified"), name
-
-
-def test_halves_of_a_pair_share_a_config():
     wholes: dict[str, set[str]] = {}
     for name, model in MODELS.items():
         wholes.setdefault(model.whole or name, set()).add((CONFIGS / f"{name}.json").read_text("utf-8"))
@@ -70,16 +64,11 @@ def test_halves_of_a_pair_share_a_config():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_published_config_is_read(name):
-    family, architecture = read(name, published(name))
+def test_every_published_config_is_read_and_a_setting_that_no_table_knows_is_refused(name):
+    config = published(name)
+    family, architecture = read(name, config)
     assert architecture.family == family.name
     assert {role for role, _ in family.roles(architecture.n_layer)} >= {"blocks.0.attn.q", "blocks.0.attn.o"}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_setting_that_no_table_knows_is_still_refused(name):
-    config = published(name)
-    family = choose_family(config, MODELS[name].family, MODELS[name].stack)
     place = config.setdefault(family.at, {}) if family.at else config
     place["rotary_scaling_of_tomorrow"] = 2
     with pytest.raises(InputError, match="rotary_scaling_of_tomorrow to 2, which the table"):
@@ -130,17 +119,12 @@ def test_bloom_s_width_and_heads_have_two_names_each():
 
 
 def test_deberta_s_second_block_reads_what_the_convolution_s_norm_gives():
-    config = published("deberta-v2-xlarge")
-    norms = {
-        kernel: {
-            role: slot.tensor
-            for role, slot in read("deberta-v2-xlarge", {**config, "conv_kernel_size": kernel})[0].roles(3)
-            if role.endswith("ln1.gain")
-        }
-        for kernel in (3, 0)
-    }
-    assert norms[3] == {**norms[0], "blocks.1.ln1.gain": "encoder.conv.LayerNorm.weight"}
-    assert norms[0]["blocks.1.ln1.gain"] == "encoder.layer.0.output.LayerNorm.weight"
+    def norms(kernel):
+        family, _ = read("deberta-v2-xlarge", {**published("deberta-v2-xlarge"), "conv_kernel_size": kernel})
+        return {role: slot.tensor for role, slot in family.roles(3) if role.endswith("ln1.gain")}
+
+    assert norms(3) == {**norms(0), "blocks.1.ln1.gain": "encoder.conv.LayerNorm.weight"}
+    assert norms(0)["blocks.1.ln1.gain"] == "encoder.layer.0.output.LayerNorm.weight"
 
 
 @pytest.mark.parametrize("kernel", [-3, 2.5, "3", True])

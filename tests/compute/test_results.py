@@ -29,7 +29,7 @@ from generators.compute.records import (
 )
 from generators.compute.results import MODEL, Store
 from generators.compute.schedule import compute_model
-from generators.compute.verify import adopt, verify
+from generators.compute.verify import verify
 from generators.findings.measured import Measurements, Table
 from tests.checkpoints import write_checkpoint
 from tests.toy_findings import positive, toy
@@ -40,29 +40,20 @@ MEASURED = Measurements(
     {"rows": Table("One row is a row", ("name", "value"), (("a", 1.5), ("b", None)))},
     {"curve": np.arange(6, dtype=np.float32).reshape(2, 3), "ids": np.array([3, 1], np.int32)},
 )
-TINY = ModelRecord(
-    name="tiny",
-    title="Tiny",
-    family="gpt2",
-    n_layer=2,
-    n_head=2,
-    d_model=24,
-    n_ctx=64,
-    vocab_size=50,
-    causal=True,
-    post_norm=False,
-    source=SourceRecord(kind="folder", place="tiny"),
-)
+SHAPE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_size": 50, "causal": True, "post_norm": False}
+PLACE = SourceRecord(kind="folder", place="tiny")
+TINY = ModelRecord(name="tiny", title="Tiny", family="gpt2", source=PLACE, **SHAPE)
 
 
 def record_of(key: str, finding: str = "toy", version: int | None = 1) -> StoredFinding:
+    entry = TensorEntry(name="wpe", shape=(64, 24), dtype="F32", sha256=OLD)
     return StoredFinding(
         finding=finding,
         status="computed",
         key=key,
         version=version,
         computed_on="2026-01-02",
-        tensors={"position_embedding": TensorEntry(name="wpe", shape=(64, 24), dtype="F32", sha256=OLD)},
+        tensors={"position_embedding": entry},
         metrics=plain(MEASURED.metrics),
         tables=table_records(MEASURED),
     )
@@ -70,7 +61,6 @@ def record_of(key: str, finding: str = "toy", version: int | None = 1) -> Stored
 
 @pytest.fixture
 def stored(store) -> Store:
-    """Return a store that holds the finding `toy` of the model `tiny` under the key OLD."""
     store.save_model(TINY)
     store.save_finding("tiny", record_of(OLD), MEASURED.arrays)
     return store
@@ -92,42 +82,37 @@ ARRAYS = f"toy.{OLD[:16]}.npz"
 # Round trip
 
 
-def test_what_is_saved_is_loaded(stored):
+def test_what_is_saved_is_loaded_by_the_names_of_models(stored):
     loaded = stored.finding("tiny", "toy")
     assert loaded.model_copy(update={"arrays_sha256": None}) == record_of(OLD)
     assert stored.model("tiny") == TINY
     same_arrays(stored.arrays("tiny", loaded), MEASURED.arrays)
     assert loaded.metrics == MEASURED.metrics
     assert tables_of(loaded)["rows"].rows == (("a", 1.5), ("b", None))
+    (stored.root / "empty").mkdir()
+    (stored.root / "Not a Slug").mkdir()
+    (stored.root / "Not a Slug" / MODEL).write_text("{}")
+    assert stored.names() == ["tiny"]
+    assert Store(stored.root / "none").names() == []
 
 
-def test_the_same_results_are_the_same_bytes(stored):
+def test_the_same_results_are_the_same_bytes_and_no_other_is_touched(stored):
     before = contents(stored.root / "tiny")
+    assert set(before) == {MODEL, "toy.json", ARRAYS}
     stored.save_finding("tiny", record_of(OLD), MEASURED.arrays)
     assert contents(stored.root / "tiny") == before
-    assert set(before) == {MODEL, "toy.json", ARRAYS}
-
-
-def test_saving_one_finding_touches_no_other(stored):
-    before = contents(stored.root / "tiny")
     stored.save_finding("tiny", record_of(NEW, "other"), MEASURED.arrays)
     after = contents(stored.root / "tiny")
     assert {name: after[name] for name in before} == before
     assert set(after) - set(before) == {"other.json", f"other.{NEW[:16]}.npz"}
 
 
-def test_a_finding_without_arrays_has_no_file_of_them(stored):
-    stored.save_finding("tiny", record_of(NEW), {})
+def test_arrays_of_what_was_replaced_go(stored):
+    for arrays in ({"more": np.ones(3)}, {}):
+        stored.save_finding("tiny", record_of(NEW), arrays)
+        assert not (stored.root / "tiny" / ARRAYS).exists()
+        same_arrays(stored.arrays("tiny", stored.finding("tiny", "toy")), arrays)
     assert set(contents(stored.root / "tiny")) == {MODEL, "toy.json"}
-    assert stored.arrays("tiny", stored.finding("tiny", "toy")) == {}
-
-
-def test_names_are_those_with_results(stored):
-    (stored.root / "empty").mkdir()
-    (stored.root / "Not a Slug").mkdir()
-    (stored.root / "Not a Slug" / MODEL).write_text("{}")
-    assert stored.names() == ["tiny"]
-    assert Store(stored.root / "none").names() == []
 
 
 def test_nothing_is_loaded_where_nothing_is(store):
@@ -154,38 +139,34 @@ def test_only_slugs_name_folders(store, name):
 # Writing is all or nothing
 
 
-def full(*_, **__):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
 def full_at_call(number, real):
     calls = []
 
-    def sometimes(*arguments):
-        calls.append(arguments)
-        return full() if len(calls) == number else real(*arguments)
+    def sometimes(*given, **named):
+        calls.append(given)
+        if len(calls) == number:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*given, **named)
 
     return sometimes
 
 
-@pytest.mark.parametrize(
-    "failing",
-    [
-        (Path, "write_bytes", lambda real: full_at_call(1, real)),
-        (Path, "write_bytes", lambda real: full_at_call(2, real)),
-        (os, "fsync", lambda real: full_at_call(1, real)),
-        (os, "fsync", lambda real: full_at_call(3, real)),
-        (Path, "replace", lambda real: full_at_call(1, real)),
-        (Path, "replace", lambda real: full_at_call(2, real)),
-        (Path, "mkdir", lambda real: full),
-    ],
-    ids=["arrays", "json", "sync-arrays", "sync-json", "replace-arrays", "replace-json", "folder"],
-)
-def test_a_full_disk_leaves_the_old_results_and_no_rubbish(stored, monkeypatch, failing):
-    place, name, failure = failing
+FAILING = {
+    "arrays": (Path, "write_bytes", 1),
+    "json": (Path, "write_bytes", 2),
+    "sync-arrays": (os, "fsync", 1),
+    "sync-json": (os, "fsync", 3),
+    "replace-arrays": (Path, "replace", 1),
+    "replace-json": (Path, "replace", 2),
+    "folder": (Path, "mkdir", 1),
+}
+
+
+@pytest.mark.parametrize(("place", "name", "number"), FAILING.values(), ids=FAILING)
+def test_a_full_disk_leaves_the_old_results_and_no_rubbish(stored, monkeypatch, place, name, number):
     with monkeypatch.context() as patched:
-        patched.setattr(place, name, failure(getattr(place, name)))
-        with pytest.raises(AtlasError, match=r"Results can't be written to .*tiny: .*No space left on device"):
+        patched.setattr(place, name, full_at_call(number, getattr(place, name)))
+        with pytest.raises(AtlasError, match=r"can't be written to .*tiny: .*No space left on device"):
             stored.save_finding("tiny", record_of(NEW), {"more": np.ones(3)})
     loaded = stored.finding("tiny", "toy")
     assert loaded.key == OLD
@@ -197,10 +178,9 @@ def test_a_full_disk_leaves_the_old_results_and_no_rubbish(stored, monkeypatch, 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
     (tmp_path / "results").write_text("a file")
     store = Store(tmp_path / "results")
-    with pytest.raises(AtlasError, match="can't be written"):
-        store.save_finding("tiny", record_of(OLD), {})
-    with pytest.raises(AtlasError, match="can't be written"), store.locked("tiny"):
-        pass
+    for use in (lambda: store.save_finding("tiny", record_of(OLD), {}), lambda: store.locked("tiny").__enter__()):
+        with pytest.raises(AtlasError, match="can't be written"):
+            use()
 
 
 def test_what_a_killed_run_left_is_swept_by_the_next(stored):
@@ -227,12 +207,6 @@ def test_what_is_replaced_while_it_is_read_is_read_anew(stored, monkeypatch):
     with pytest.raises(InputError, match="can't be read"):
         stored.load("tiny", "toy")
     assert stored.load("tiny", "other") is None
-
-
-def test_arrays_of_what_was_replaced_go(stored):
-    stored.save_finding("tiny", record_of(NEW), {"more": np.ones(3)})
-    assert not (stored.root / "tiny" / ARRAYS).exists()
-    same_arrays(stored.arrays("tiny", stored.finding("tiny", "toy")), {"more": np.ones(3)})
 
 
 # Damage is found
@@ -373,29 +347,14 @@ def test_what_the_store_did_not_write_stays(store):
 
 
 def test_plain_makes_json_of_what_findings_hold():
-    value = {
-        "numpy": np.float32(0.5),
-        "int": np.int64(3),
-        "bool": np.bool_(True),
-        "array": np.array([[1.0, np.nan], [np.inf, 2.0]]),
-        "tuple": (1, (2, -np.inf)),
-        3: float("nan"),
-    }
-    assert plain(value) == {
-        "numpy": 0.5,
-        "int": 3,
-        "bool": True,
-        "array": [[1.0, None], [None, 2.0]],
-        "tuple": [1, [2, None]],
-        "3": None,
-    }
+    array, nothing = np.array([[1.0, np.nan], [np.inf, 2.0]]), float("nan")
+    value = {"float": np.float32(0.5), "int": np.int64(3), "bool": np.bool_(True), "array": array, 3: nothing}
+    expected = {"float": 0.5, "int": 3, "bool": True, "array": [[1.0, None], [None, 2.0]], "3": None}
+    assert plain(value | {"tuple": (1, (2, -np.inf))}) == expected | {"tuple": [1, [2, None]]}
 
 
 def strict_json(text: str):
-    def refuse(constant):
-        raise AssertionError(f"{constant} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
+    return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
 
 
 def run(folder: Path, store: Store, findings=None, **model):
@@ -421,32 +380,21 @@ def test_no_nan_reaches_a_stored_result(store, tmp_path):
 def test_what_is_published_is_what_its_schema_says(store, tmp_path, family):
     run(write_checkpoint(tmp_path / "tiny", family), store)
     document = strict_json(judged_model(store, "tiny").published().model_dump_json())
-    schema = json_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    validator = jsonschema.Draft202012Validator(json_schema())
     validator.validate(document)
     assert document["schema_version"] == 2
-    assert document["claims"]
-    for place, wrong in (
-        (("claims", 0, "verdict"), "maybe"),
-        (("claims", 0, "value"), "0.5"),
-        (("findings", "helix", "status"), "done"),
-        (("model", "name"), "../x"),
-        (("tensors", "position_embedding", "sha256"), "abc"),
-        (("schema_version",), 1),
+    for inner, last, wrong in (
+        (document["claims"][0], "verdict", "maybe"),
+        (document["claims"][0], "value", "0.5"),
+        (document["findings"]["helix"], "status", "done"),
+        (document["model"], "name", "../x"),
+        (document["tensors"]["position_embedding"], "sha256", "abc"),
+        (document, "schema_version", 1),
     ):
-        assert not validator.is_valid(altered(document, place, wrong)), place
-
-
-def altered(document, place, value):
-    copy = json.loads(json.dumps(document))
-    *path, last = place
-    inner = copy
-    for step in path:
-        inner = inner[step]
-    assert last in inner or isinstance(last, int)
-    inner[last] = value
-    return copy
+        right, inner[last] = inner[last], wrong
+        assert not validator.is_valid(document), last
+        inner[last] = right
 
 
 # Damage is repaired by computing again
@@ -478,15 +426,11 @@ def test_a_damaged_result_is_reported_and_computed_again_and_costs_no_other(stor
     assert list(verify(store)) == []
 
 
-def test_a_damaged_header_is_written_anew(store, computed):
+def test_a_damaged_header_is_written_anew_and_a_result_edited_by_hand_not_judged(store, computed):
     before = store.model("tiny")
     damage(store.root / "tiny" / MODEL, "bit")
     assert run(computed, store, THREE)[0].computed == ()
     assert store.model("tiny") == before
-
-
-def test_a_result_edited_by_hand_is_not_judged(store, computed):
-    """Even a claim that the edited number would make hold."""
     path = store.root / "tiny" / "first.json"
     document = json.loads(path.read_text())
     document["metrics"]["sum"] = 1e9
@@ -497,101 +441,9 @@ def test_a_result_edited_by_hand_is_not_judged(store, computed):
     assert judged.findings[1].record.status == "computed"
 
 
-# The better of two stores
-
-
-TODAY, OLDER = 1, 0  # versions of a finding
-
-
-@pytest.fixture
-def other(tmp_path, monkeypatch) -> Store:
-    """Return another store; the atlas's one finding is `toy`, of version TODAY."""
-    from generators.compute import verify as room
-
-    monkeypatch.setattr(room, "FINDINGS", (toy("toy"),))
-    store = Store(tmp_path / "cache")
-    store.save_model(TINY)
-    return store
-
-
-def result_after(kept: Store, other: Store) -> str | None:
-    adopt(kept, other)
-    found = kept.finding("tiny", "toy")
-    return None if found is None else found.key
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "taken"),
-    [
-        (None, TODAY, True),
-        (None, OLDER, True),
-        (OLDER, TODAY, True),
-        (TODAY, TODAY, False),
-        (TODAY, OLDER, False),
-        (OLDER, OLDER, False),
-    ],
-)
-def test_what_is_missing_or_older_is_taken_over(store, other, ours, theirs, taken):
-    store.save_model(TINY)
-    if ours is not None:
-        store.save_finding("tiny", record_of(OLD, version=ours), MEASURED.arrays)
-    other.save_finding("tiny", record_of(NEW, version=theirs), {"more": np.ones(3)})
-    assert (result_after(store, other) == NEW) == taken
-    assert list(verify(store)) == []
-
-
-@pytest.mark.parametrize(
-    ("key", "day", "taken"),
-    [(NEW, "2026-01-03", True), (NEW, "2026-01-02", False), (NEW, "2026-01-01", False), (OLD, "2026-01-03", False)],
-)
-def test_of_two_results_of_one_version_the_later_one_is_taken_if_it_is_of_other_weights(
-    store, other, key, day, taken
-):
-    store.save_model(TINY)
-    store.save_finding("tiny", record_of(OLD, version=TODAY), MEASURED.arrays)
-    theirs = record_of(key, version=TODAY).model_copy(update={"computed_on": day})
-    other.save_finding("tiny", theirs, MEASURED.arrays)
-    assert adopt(store, other) == ["tiny/toy"] * taken
-
-
-def test_why_nothing_was_measured_is_taken_over_in_the_words_of_the_other(store, other):
-    for where, reason in ((store, "It was too large."), (other, "It is too large.")):
-        where.save_model(TINY)
-        where.save_finding("tiny", StoredFinding(finding="toy", status="missing", reason=reason), {})
-    assert adopt(store, other) == ["tiny/toy"]
-    assert adopt(store, other) == []
-    other.save_finding("tiny", record_of(OLD, version=OLDER), MEASURED.arrays)
-    assert adopt(store, other) == []
-
-
-def test_a_damaged_result_is_replaced_and_never_taken(store, other):
-    for where, key in ((store, OLD), (other, NEW)):
-        where.save_model(TINY)
-        where.save_finding("tiny", record_of(key, version=TODAY), MEASURED.arrays)
-    damage(other.root / "tiny" / "toy.json", "bit")
-    assert result_after(store, other) == OLD
-    store.remove_finding("tiny", "toy")
-    assert result_after(store, other) is None
-    store.save_finding("tiny", record_of(OLD, version=TODAY), MEASURED.arrays)
-    other.save_finding("tiny", record_of(NEW, version=OLDER), MEASURED.arrays)
-    damage(store.root / "tiny" / "toy.json", "bit")
-    assert result_after(store, other) == NEW
-    assert list(verify(store)) == []
-
-
-def test_a_model_that_only_the_other_has_is_taken_whole(store, other):
-    other.save_finding("tiny", record_of(NEW, version=TODAY), MEASURED.arrays)
-    assert adopt(store, other) == ["tiny/toy"]
-    assert store.model("tiny") == TINY
-    same_arrays(store.arrays("tiny", store.finding("tiny", "toy")), MEASURED.arrays)
-
-
 @pytest.mark.parametrize(
     ("said", "published"),
-    [
-        ("-0.75 (-1 of 3)", "−0.75 (−1 of 3)"),
-        ("GPT-2, 3-4, 1e-05, a - 2, [0]-1", "GPT-2, 3-4, 1e-05, a - 2, [0]-1"),
-    ],
+    [("-0.75 (-1 of 3)", "−0.75 (−1 of 3)"), ("GPT-2, 3-4, 1e-05, a - 2, [0]-1", "GPT-2, 3-4, 1e-05, a - 2, [0]-1")],
 )
 def test_negative_numbers_have_a_minus(said, published):
     assert HYPHEN_AS_MINUS.sub("−", said) == published

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from generators.runner import CannotRunError, texts
 from generators.runner import run as runs
 from generators.runner.own_samples import NAME as OWN_SAMPLES
 from generators.runner.texts import HELD_OUT, encode, read_language_reference
-from tests.checkpoint.fake_hub import at_hub, serving
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoints import SMALL, write_checkpoint
 from tests.runner.models import KINDS, write_tokenizer
@@ -35,9 +35,8 @@ def opened(folder: Path) -> Opened:
     return open_model(Model(name="m", title="M", sources=(FolderSource(folder=folder),)), Places())
 
 
-def write_pairs(folder: Path) -> None:
+def write_pairs(folder: Path, tokens: Iterable[str] = (*LETTERS, "Ġ", "Ċ")) -> None:
     """Write a tokenizer of single characters as GPT-2's older files have it."""
-    tokens = [*LETTERS, "Ġ", "Ċ"]
     (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
     (folder / "merges.txt").write_text("#version: 0.2\n")
 
@@ -48,9 +47,6 @@ def write_words(folder: Path, tokens: list[str]) -> None:
 
 def small(folder: Path, family: str = "gpt2", **config: object) -> Path:
     return write_checkpoint(folder, family, config=config)
-
-
-# Which files make a tokenizer
 
 
 @pytest.mark.parametrize("case", TYPES.values(), ids=lambda case: case.type)
@@ -111,9 +107,6 @@ def test_older_files_are_in_the_key_where_they_are_read_and_only_there(tmp_path)
     assert encode(tmp_path, "abc") == ids
 
 
-# Text that a tokenizer knows
-
-
 def refused(folder: Path) -> str:
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     files = in_folder(folder)
@@ -122,18 +115,12 @@ def refused(folder: Path) -> str:
     return str(refusal.value)
 
 
-def test_text_that_is_mostly_unknown_is_refused(tmp_path):
+def test_text_that_is_mostly_unknown_or_of_few_tokens_is_refused(tmp_path):
     words = sorted(set(re.findall(r"\b[a-z]{2,}\b", read_language_reference())))
-    small(tmp_path, "bert")
-    write_words(tmp_path, words[::10])
-    assert re.search(r"\b[5-9]\d% of the tokens of the text are unknown", refused(tmp_path))
-
-
-def test_text_of_few_tokens_is_refused(tmp_path):
-    small(tmp_path)
-    (tmp_path / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(LETTERS[:40])}))
-    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
-    assert "makes the text into only" in refused(tmp_path)
+    write_words(small(tmp_path / "bert", "bert"), words[::10])
+    assert re.search(r"\b[5-9]\d% of the tokens of the text are unknown", refused(tmp_path / "bert"))
+    write_pairs(small(tmp_path / "gpt2"), LETTERS[:40])
+    assert "makes the text into only" in refused(tmp_path / "gpt2")
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
@@ -147,25 +134,24 @@ def test_files_of_another_tokenizer_are_no_tokenizer(tmp_path, family):
     assert re.search("unknown to its tokenizer|different tokens", refused(tmp_path))
 
 
-@pytest.mark.parametrize("write", [write_pairs, lambda folder: write_words(folder, LETTERS)])
-def test_text_that_is_known_is_not(tmp_path, write):
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_text_that_is_known_is_not(tmp_path, family):
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    small(tmp_path, "gpt2" if write is write_pairs else "bert")
-    write(tmp_path)
-    if write is not write_pairs:
-        continued = [f"##{letter}" for letter in LETTERS]
+    small(tmp_path, family)
+    continued = [f"##{letter}" for letter in LETTERS]
+    if family == "bert":
         write_words(tmp_path, [*LETTERS, *continued])
+    else:
+        write_pairs(tmp_path)
     assert len(run_text.checked_text(tmp_path, 10_000).ids) > 10_000
 
 
-def write_object(path: Path) -> None:
-    with path.open("wb") as file:
-        np.save(file, np.array([{}], object), allow_pickle=True)
+def write_array(save, content) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        with path.open("wb") as file:  # whatever its name ends with
+            save(file, content)
 
-
-def write_several(path: Path) -> None:
-    with path.open("wb") as file:
-        np.savez(file, a=np.arange(4, dtype=np.uint16))
+    return write
 
 
 def npy(header: str) -> bytes:
@@ -174,8 +160,8 @@ def npy(header: str) -> bytes:
 
 BEGINS = "{'descr': '<u2', 'fortran_order': False, 'shape': "
 DAMAGED = {
-    "objects": write_object,
-    "several": write_several,
+    "objects": write_array(np.save, np.array([{}], object)),
+    "several": write_array(np.savez, np.arange(4, dtype=np.uint16)),
     "empty": lambda path: path.write_bytes(b""),
     "too many": lambda path: path.write_bytes(npy(BEGINS + "(99999999999999,)}")),
     "deep": lambda path: path.write_bytes(npy(BEGINS + "(" * 900)),
@@ -196,14 +182,13 @@ def test_tokens_around_the_text_that_the_model_lacks_are_a_sentence(tmp_path, ar
     write_tokenizer(tmp_path, KINDS["gpt2"])
     path = tmp_path / "tokenizer.json"
     content = json.loads(path.read_text())
-    content["added_tokens"].append(
-        {"id": around, "content": "<begin>", "special": True}
-        | dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    )
+    as_it_is = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    content["added_tokens"].append({"id": around, "content": "<begin>", "special": True, **as_it_is})
+    text, other = ({"Sequence": {"id": name, "type_id": i}} for i, name in enumerate("AB"))
     content["post_processor"] = {
         "type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": "<begin>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "single": [{"SpecialToken": {"id": "<begin>", "type_id": 0}}, text],
+        "pair": [text, other],
         "special_tokens": {"<begin>": {"id": "<begin>", "ids": [around], "tokens": ["<begin>"]}},
     }
     path.write_text(json.dumps(content))
@@ -229,16 +214,6 @@ def test_the_text_is_tokenized_once(tmp_path, monkeypatch):
     assert len(opened) == 4  # once by the model, once by the test
 
 
-# From the hub
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
-
-
 def at_the_hub() -> Files:
     return locate(Model(name="m", title="M", sources=(HubSource(hub="owner/tiny"),)), (), Hub())
 
@@ -252,14 +227,12 @@ def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
     assert fake.asked == []
 
 
-def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fake, monkeypatch):
+def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fake):
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     write_pairs(small(fake.repository("owner/tiny")))
     files = at_the_hub()
     (fake.repository("owner/tiny") / "merges.txt").unlink()
-    with pytest.raises(
-        CannotRunError, match=r"merges\.txt, which its tokenizer needs, couldn't be downloaded"
-    ) as refusal:
+    with pytest.raises(CannotRunError, match=r"merges\.txt, .*couldn't be downloaded") as refusal:
         running.opened_model(files, open_checkpoint(files), "cpu")
     assert running.may_pass(str(refusal.value))
 
@@ -268,9 +241,8 @@ def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
     folder = small(fake.repository("owner/tiny"))
     (folder / "tokenizer.model").write_bytes(b"\n")
     monkeypatch.setattr(run_text, "_is_installed", lambda module: module == "sentencepiece")
-    assert run_text.why_no_text(at_the_hub()) == (
-        "The model can't be run: its tokenizer is tokenizer.model, and reading that takes protobuf: "
-        "pip install protobuf."
+    assert "tokenizer.model, and reading that takes protobuf: pip install protobuf" in run_text.why_no_text(
+        at_the_hub()
     )
     write_pairs(folder)
     monkeypatch.setattr(run_text, "_is_installed", lambda module: False)

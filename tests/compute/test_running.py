@@ -72,12 +72,13 @@ def snapshot(store):
     return {path.name: path.read_bytes() for path in (store.root / "tiny").iterdir() if path.suffix == ".json"}
 
 
-# The budget
-
-
 def test_a_models_time_is_shared_by_what_findings_would_run(folder, store, ran):
     compute(folder, store, RunSettings(budget_s=40))
     assert windows_of(store) == {"much": 30, "little": 10}
+    before = snapshot(store)
+    for no_more in (40, 20):
+        assert compute(folder, store, RunSettings(budget_s=no_more)).computed == ()
+        assert snapshot(store) == before
 
 
 def test_a_finding_that_is_computed_alone_reads_what_it_reads_beside_others(folder, store, ran):
@@ -85,46 +86,23 @@ def test_a_finding_that_is_computed_alone_reads_what_it_reads_beside_others(fold
     assert store.finding("tiny", "little").metrics["sum"] == 10
 
 
-def test_the_same_settings_compute_nothing_again(folder, store, ran):
-    compute(folder, store, RunSettings(budget_s=40))
-    before = snapshot(store)
-    assert compute(folder, store, RunSettings(budget_s=40)).computed == ()
-    assert snapshot(store) == before
-
-
-def test_less_time_replaces_nothing(folder, store, ran):
-    compute(folder, store, RunSettings(budget_s=40))
-    assert compute(folder, store, RunSettings(budget_s=20)).computed == ()
-    assert windows_of(store) == {"much": 30, "little": 10}
-
-
 def test_more_time_measures_again_what_was_cut_and_nothing_else(folder, store, ran):
     compute(folder, store, RunSettings(budget_s=54))
     assert windows_of(store) == {"much": 40, "little": 13}
+    assert CUT_TO not in store.finding("tiny", "much").run
+    assert float(store.finding("tiny", "little").run[CUT_TO]) == pytest.approx(54 * 2.5e10)
     assert compute(folder, store, RunSettings(budget_s=400)).computed == ("little",)
     assert windows_of(store) == {"much": 40, "little": 40}
     assert compute(folder, store, RunSettings(budget_s=4000)).computed == ()
 
 
-def test_a_result_says_that_it_was_cut(folder, store, ran):
-    compute(folder, store, RunSettings(budget_s=54))
-    assert CUT_TO not in store.finding("tiny", "much").run
-    assert float(store.finding("tiny", "little").run[CUT_TO]) == pytest.approx(54 * 2.5e10)
-
-
-def test_a_faster_device_has_time_for_more():
+def test_findings_that_run_say_how_much_and_a_faster_device_has_time_for_more():
+    assert all((finding.passes > 0) == (RUN in finding.needs) for finding in FINDINGS)
     cut = {CUT_TO: RunSettings(600).operations}
     assert has_time_for_more(RunSettings(600, "cuda"), cut)
     assert not has_time_for_more(RunSettings(600), cut)
     assert not has_time_for_more(RunSettings(1e9), {})
     assert not has_time_for_more(RunSettings(1e9), None)
-
-
-def test_findings_that_run_say_how_much():
-    assert all((finding.passes > 0) == (RUN in finding.needs) for finding in FINDINGS)
-
-
-# Nothing is run
 
 
 def test_skipped_findings_say_why_and_are_computed_later(folder, store, ran):
@@ -154,9 +132,6 @@ def _refuse(*_, **__):
     raise NotApplicableError("There is nothing to run here.")
 
 
-# What a user asks for
-
-
 @pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
 def test_a_budget_that_is_none_is_a_sentence(minutes):
     with pytest.raises(InputError, match="number of minutes above 0"):
@@ -174,9 +149,6 @@ def test_devices(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert {chosen(10, device, skip=False).device for device in ("auto", "cuda")} == {"cuda"}
     assert chosen(10, "cpu", skip=False).device == "cpu"
-
-
-# Interrupted
 
 
 def test_what_is_kept_until_a_result_is_finished_has_a_folder_of_its_own_and_goes(folder, store, ran, monkeypatch):

@@ -47,6 +47,17 @@ def expected(made):
 ARCH = synthetic.architecture(n_ctx=64, d_model=24, n_layer=2)
 
 
+def without(results, start):
+    return {name: data for name, data in results.items() if not name.startswith(start)}
+
+
+def let_run(monkeypatch):
+    """Have a stand-in run in place of any model."""
+    monkeypatch.setattr(running, "why_not", lambda files, checkpoint, device: None)
+    monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 1})
+    monkeypatch.setattr(running, "opened_model", lambda files, checkpoint, device: StandIn(ARCH, None))
+
+
 def dies_of(model: str, what: str, times: int):
     """Return whether a worker dies of a job: of this one, so many times."""
     left = Counter({(model, what): times})
@@ -79,11 +90,19 @@ def test_nothing_is_measured_twice_nor_written(models, made, store):
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*.*")} == before
 
 
-def test_only_what_is_damaged_is_measured(models, expected, made, store):
+def test_only_what_is_damaged_is_measured_and_the_store_asked_once(models, expected, made, store, monkeypatch):
     shutil.copytree(made[1], store.root)
     (store.root / "model-1" / "gains.json").write_text("{}")
+    asked, finding = Counter(), Store.finding
+
+    def counted(self, name, what):
+        asked[name, what] += 1
+        return finding(self, name, what)
+
+    monkeypatch.setattr(Store, "finding", counted)
     workers = Recorded(2)
     computed(models, store, workers)
+    assert set(asked.values()) == {1}
     assert workers.measured() == [("model-1", "gains")]
     assert stored(store.root) == expected
 
@@ -95,21 +114,14 @@ def test_a_worker_goes_on_with_the_model_it_has_open(models, store):
     assert len(set(first)) == len(set(second)) == 1
 
 
-def test_jobs_wait_for_memory(models, expected, store):
+@pytest.mark.parametrize("memory", ["for one at a time", "for none"])
+def test_jobs_wait_for_memory_and_those_too_large_are_done_alone(models, expected, store, memory):
     alone = Recorded(1)
     computed(models, Store(store.root.parent / "alone"), alone)
-    limit = int(1.5 * alone.used)
-    workers = Recorded(3, memory=limit)
+    workers = Recorded(3, memory=int(1.5 * alone.used) if memory == "for one at a time" else 1)
     computed(models, store, workers)
     assert workers.most == 1
-    assert workers.used <= limit
-    assert stored(store.root) == expected
-
-
-def test_a_job_too_large_for_the_memory_is_done_alone(models, expected, store):
-    workers = Recorded(3, memory=1)
-    computed(models, store, workers)
-    assert workers.most == 1
+    assert workers.used <= 1.5 * alone.used
     assert stored(store.root) == expected
 
 
@@ -139,7 +151,7 @@ def test_a_model_that_kills_when_it_is_read_fails_and_costs_no_other(models, exp
     summary = computed(models, store, Recorded(2, dies=dies_of("model-0", "reading weights", 2)))
     assert summary.failed == ["model-0"]
     assert "reading weights failed" in summary.sentences[0]
-    assert stored(store.root) == {name: data for name, data in expected.items() if not name.startswith("model-0/")}
+    assert stored(store.root) == without(expected, "model-0/")
 
 
 def test_models_that_cannot_be_had_or_used_are_shown_as_one_after_another(models, store, tmp_path):
@@ -224,7 +236,7 @@ def test_an_error_that_nobody_foresaw_costs_its_model_alone(models, expected, st
     assert summary.sentences == [f"model-1: {what} failed: ConnectError: [Errno 111] Connection refused"]
     assert summary.failed == ["model-1"]
     assert "Traceback (most recent call last)" in capsys.readouterr().err
-    assert stored(store.root) == {name: data for name, data in expected.items() if not name.startswith("model-1/")}
+    assert stored(store.root) == without(expected, "model-1/")
 
 
 @pytest.mark.parametrize(
@@ -258,7 +270,7 @@ def test_ctrl_c_between_models_names_none(models, store, monkeypatch):
     monkeypatch.setattr(Scheduler, "_step", pressed)
     with pytest.raises(Stopped) as stop:
         compute_models(models, Places(), store, named=True, findings=FINDINGS)
-    assert str(stop.value) == "The same command goes on. `make render` builds the site from what is stored."
+    assert str(stop.value).startswith("The same command goes on.")
 
 
 class ConnectError(Exception):
@@ -275,9 +287,7 @@ class ConnectError(Exception):
 def test_what_runs_the_model_longest_begins_first_beside_others_and_last_where_it_would_keep_them_waiting(
     models, store, monkeypatch, workers, order
 ):
-    monkeypatch.setattr(running, "why_not", lambda files, checkpoint, device: None)
-    monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 1})
-    monkeypatch.setattr(running, "opened_model", lambda files, checkpoint, device: StandIn(ARCH, None))
+    let_run(monkeypatch)
     runs = ("position_embedding", RUN)
     findings = (toy("short", needs=runs, passes=1.0), toy("weights"), toy("longest", needs=runs, passes=9.0))
     recorded = Recorded(workers)
@@ -288,9 +298,7 @@ def test_what_runs_the_model_longest_begins_first_beside_others_and_last_where_i
 @pytest.mark.parametrize("said", [CannotRunError("The model does not fit into memory."), MemoryError()])
 def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypatch, said):
     findings = (toy("weights"), toy("runs", needs=("position_embedding", RUN), passes=1.0))
-    monkeypatch.setattr(running, "why_not", lambda files, checkpoint, device: None)
-    monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 1})
-    monkeypatch.setattr(running, "opened_model", lambda files, checkpoint, device: StandIn(ARCH, None))
+    let_run(monkeypatch)
     compute_model(models[0], Places(), store, findings=findings)
     before = stored(store.root)
     assert store.finding("model-0", "runs").status == "computed"
@@ -308,20 +316,6 @@ def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypa
     (store.root / "model-0" / "runs.json").unlink()
     compute_model(models[0], Places(), store, findings=findings)
     assert store.finding("model-0", "runs").status == "missing"
-
-
-def test_the_store_is_asked_once(models, made, store, monkeypatch):
-    shutil.copytree(made[1], store.root)
-    (store.root / "model-1" / "gains.json").write_text("{}")
-    asked, finding = Counter(), Store.finding
-
-    def counted(self, name, what):
-        asked[name, what] += 1
-        return finding(self, name, what)
-
-    monkeypatch.setattr(Store, "finding", counted)
-    computed(models, store, Recorded(2))
-    assert set(asked.values()) == {1}
 
 
 @pytest.mark.parametrize("count", [1, 2])

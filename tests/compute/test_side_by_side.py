@@ -41,7 +41,6 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def over_old(project):
-    """Have the project hold the old results, and return it."""
     shutil.rmtree(project / "results", ignore_errors=True)
     shutil.copytree(project / "old", project / "results")
     return project

@@ -5,7 +5,6 @@ from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from generators import findings as all_findings
@@ -27,17 +26,16 @@ from generators.findings.gains import FINDING as GAINS
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
-from tests.checkpoint.fake_hub import HubServer, at_hub, serving
+from tests.checkpoint.fake_hub import HubServer
 from tests.checkpoint.oracle.cases import OracleCase
-from tests.checkpoints import Sizes, _write_shards, write_checkpoint, write_json
+from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama, write_checkpoint, write_json
+from tests.cli.conftest import results_of
 from tests.runner.models import KINDS, write_tokenizer
-from tests.test_cli import results_of
 
 MOST_OVER = 1.03
 
 
 def nothing(_: Inputs) -> Measurements:
-    """Stand for what takes long to measure."""
     raise NotApplicableError("It is not measured here.")
 
 
@@ -45,12 +43,9 @@ QUICK = replace(ATTENTION, measure=nothing)
 READING = (GAINS, QUICK)
 
 
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
     monkeypatch.setattr(all_findings, "FINDINGS", READING)
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
 
 
 class SaysAll(Display):
@@ -99,27 +94,18 @@ def gpt2_like(folder) -> None:
     write_checkpoint(folder, sizes=Sizes(n_layer=6, n_head=4, d_model=256, n_ctx=512, vocab_size=8000))
 
 
-def llama_like(folder, d=256, layers=8, tokens=12000, f=1024, files=3) -> None:
-    rng = np.random.default_rng(0)
-    shapes = {"model.embed_tokens.weight": (tokens, d), "lm_head.weight": (tokens, d), "model.norm.weight": (d,)}
-    for i in range(layers):
-        block = f"model.layers.{i}"
-        shapes |= {f"{block}.{norm}.weight": (d,) for norm in ("input_layernorm", "post_attention_layernorm")}
-        shapes |= {f"{block}.self_attn.{name}_proj.weight": (d, d) for name in "qkvo"}
-        shapes |= {f"{block}.mlp.{name}_proj.weight": (f, d) for name in ("up", "gate")}
-        shapes[f"{block}.mlp.down_proj.weight"] = (d, f)
+def llama_like(folder, d=256, layers=8, tokens=12000) -> None:
     folder.mkdir(parents=True)
-    tensors = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
-    _write_shards(folder, tensors, files)
-    sizes = {"num_hidden_layers": layers, "num_attention_heads": 4, "hidden_size": d, "vocab_size": tokens}
-    write_json(folder / "config.json", {"model_type": "llama", **sizes, "rms_norm_eps": 1e-6})
+    _write_shards(folder, tensors_of_llama(d, 1024, tokens, layers), 3)
+    write_json(folder / "config.json", config_of("llama", Sizes(layers, 4, d, vocab_size=tokens)))
 
 
 @pytest.mark.parametrize("made", [gpt2_like, llama_like])
-def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, store, made):
-    folder = fake.repository("owner/tiny")
+def test_what_findings_read_comes_at_once_and_next_to_nothing_else(fake, store, made):
+    folder, lines = fake.repository("owner/tiny"), []
     made(folder)
-    assert computed(store).computed
+    assert computed(store, lines=lines).computed
+    assert sum(line.startswith("owner/tiny: reading from the hub: ") for line in lines) == 1
     traffic = record(store).traffic
     assert traffic.needed == tensors_read(store, *(finding.name for finding in READING))
     assert traffic.fetched == fake.sent
@@ -127,14 +113,7 @@ def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, stor
     assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
 
 
-def test_all_findings_ask_at_once(fake: HubServer, store):
-    write_checkpoint(fake.repository("owner/tiny"))
-    lines: list[str] = []
-    computed(store, lines=lines)
-    assert sum(line.startswith("owner/tiny: reading from the hub: ") for line in lines) == 1
-
-
-def test_what_is_stored_stays_as_it_is_stored(fake: HubServer, store, tmp_path, monkeypatch):
+def test_what_is_stored_stays_as_it_is_stored(fake, store, tmp_path, monkeypatch):
     write_checkpoint(fake.repository("owner/tiny"))
     computed(store)
     before = results_of(tmp_path)
@@ -146,7 +125,7 @@ def test_what_is_stored_stays_as_it_is_stored(fake: HubServer, store, tmp_path, 
     assert results_of(tmp_path) == before
 
 
-def test_computed_anew_from_the_cache_the_bytes_that_came_stay(fake: HubServer, store):
+def test_computed_anew_from_the_cache_the_bytes_that_came_stay(fake, store):
     write_checkpoint(fake.repository("owner/tiny"))
     computed(store, GAINS)
     first = record(store).traffic
@@ -166,13 +145,10 @@ def test_of_a_folder_no_traffic_is_recorded(store, tmp_path):
     assert record(store).traffic is None
 
 
-def test_a_tensor_that_is_damaged_is_still_a_sentence(fake: HubServer, store):
+def test_a_tensor_that_is_damaged_is_still_a_sentence(fake, store):
     write_checkpoint(fake.repository("owner/tiny"), changed={"h.0.ln_2.weight": [float("nan")] * 24})
     with pytest.raises(InputError, match="holds NaN"):
         computed(store)
-
-
-# Nothing is left to do
 
 
 @pytest.fixture
@@ -202,19 +178,13 @@ def test_of_a_model_that_is_as_it_was_the_commit_is_asked_for_and_nothing_else(r
     assert results_of(tmp_path) == before
 
 
-def test_what_is_remembered_goes_with_results_that_another_store_takes_over(remembered, store, tmp_path):
-    other = Store(tmp_path / "other")
-    assert adopt(other, store) == ["tiny/attention", "tiny/gains"]
-    assert adopt(other, store) == []
-    computed_all(other)
-    assert len(remembered.asked) == 1
-
-
-def test_in_a_store_whose_results_are_the_same_but_from_a_folder_that_is_remembered_too(remembered, store, tmp_path):
+@pytest.mark.parametrize("of_a_folder", [False, True])
+def test_what_is_remembered_goes_with_results_that_another_store_takes_over(remembered, store, tmp_path, of_a_folder):
     other, model = Store(tmp_path / "other"), record(store)
-    adopt(other, store)
-    (other.root / "tiny" / UP_TO_DATE).unlink()
-    other.save_model(model.model_copy(update={"source": SourceRecord(kind="folder", place="tiny")}))
+    assert adopt(other, store) == ["tiny/attention", "tiny/gains"]
+    if of_a_folder:  # the same results, computed from a folder
+        (other.root / "tiny" / UP_TO_DATE).unlink()
+        other.save_model(model.model_copy(update={"source": SourceRecord(kind="folder", place="tiny")}))
     assert adopt(other, store) == []
     assert other.model("tiny") == model
     computed_all(other)
@@ -281,10 +251,7 @@ def test_a_model_that_this_machine_cannot_hold_is_refused_before_its_weights_com
     assert fake.sent < 10_000
 
 
-# Runs
-
-
-def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch):
+def test_for_a_run_files_come_whole_and_once(fake, store, monkeypatch):
     folder = with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     computed(store, skip=False)
@@ -292,7 +259,7 @@ def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch
     assert size <= traffic.fetched == fake.sent < 1.1 * size + 5000  # and the header, which said what is in it
 
 
-def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, store, monkeypatch):
+def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake, store, monkeypatch):
     with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     monkeypatch.setattr(*with_memory(10_000, 16 << 30)[0])
@@ -301,10 +268,7 @@ def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, s
     assert record(store).traffic.needed == tensors_read(store, "gains")
 
 
-# Models that see
-
-
-def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake: HubServer, store, monkeypatch):
+def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake, store, monkeypatch):
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     from tests.checkpoint.oracle.model import build
 
@@ -317,7 +281,7 @@ def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fa
     assert fake.sent < 0.2 * (folder / WEIGHTS).stat().st_size
 
 
-def test_of_a_type_that_sees_and_has_no_table_nothing_comes(fake: HubServer, store):
+def test_of_a_type_that_sees_and_has_no_table_nothing_comes(fake, store):
     write_checkpoint(fake.repository("owner/tiny"), config={"model_type": "swin", "vocab_size": None})
     reason = computed_all(store)["tiny"]
     assert reason.startswith("The architecture family 'swin' is unknown")

@@ -6,6 +6,20 @@ from pathlib import Path
 
 MODULES = ("abc.py", "bisect.py", "colorsys.py", "fnmatch.py", "heapq.py", "keyword.py", "textwrap.py", "types.py")
 HELD_OUT = "functools.py"  # its path's hash holds it out
+# Begins a training that is killed at step `argv[1]`.
+KILLED = """
+import os, signal, sys
+from dataclasses import replace
+from models.training import run
+kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
+advance = run.TrainingRun.advance
+def killed(self, ids):
+    if self.step == kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return advance(self, ids)
+run.TrainingRun.advance = killed
+"""
+NEVER = -1
 TOKENIZER_ONLY = "idlelib/tooltip.py"
 
 

@@ -19,43 +19,27 @@ import pytest
 from models.training.stdlib_family.card import FOLDER
 from models.training.stdlib_family.members import MEMBERS, RECIPE, FamilyMember, named
 from tests.conftest import ROOT
-from tests.models.little_library import write_little_library
+from tests.models.little_library import KILLED, NEVER
 
 pytestmark = pytest.mark.training
 
 STEPS, STOP = 60, 50
 TWICE = ("rotary", "rank-three")
 SMALL = replace(RECIPE, n_layer=2, n_head=2, d_model=16, n_ctx=32, batch=2, steps=4)
-# One window a step; notes, measures and saves every 20 steps; killed at step `argv[1]`.
-CODE = """
-import os, signal, sys
-from dataclasses import replace
-from models.training import run
+# One window a step; notes, measures and saves every 20 steps.
+CODE = f"""{KILLED}
 from models.training.stdlib_family import train
 run.NOTE_EVERY = run.MEASURE_EVERY = run.SAVE_EVERY = 20
-kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
-advance = run.TrainingRun.advance
-def killed(self, ids):
-    if self.step == kill_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return advance(self, ids)
-run.TrainingRun.advance = killed
 whole = train.named
 train.named = lambda name: replace(whole(name), recipe=replace(whole(name).recipe, batch=1))
 train.typer.run(train.main)
 """
-NEVER = -1
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread():
     torch = pytest.importorskip("torch", reason="PyTorch isn't installed here: make test-training")
     torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory) -> Path:
-    return write_little_library(tmp_path_factory.mktemp("library"))
 
 
 def small(member: FamilyMember) -> FamilyMember:
@@ -65,7 +49,6 @@ def small(member: FamilyMember) -> FamilyMember:
 
 
 def start(name: str):
-    """The member before its first step, at full size."""
     from models.training.stdlib_family.schemes import SCHEMES
 
     return SCHEMES[named(name).scheme](named(name).recipe).eval()
@@ -82,12 +65,8 @@ def logits(model):
 def trained(library: Path, names: tuple[str, ...], work: Path, out: Path, kill_at: int = NEVER):
     places = ("--library", library, "--work", work, "--out", out)
     command = [sys.executable, "-c", CODE, kill_at, *names, "--steps", STEPS, *places]
-    return subprocess.run(
-        list(map(str, command)), cwd=ROOT, env={**os.environ, "COLUMNS": "400"}, capture_output=True, text=True
-    )
-
-
-# The start
+    environment = {**os.environ, "COLUMNS": "400"}
+    return subprocess.run(list(map(str, command)), cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
 def test_what_knows_no_position_by_a_table_starts_as_the_gpt2_without_one():
@@ -128,9 +107,8 @@ def test_alibi_has_the_slopes_of_its_paper():
     attention.register_forward_hook(lambda _, args, output: weights.append(output[1]))
     logits(alibi)
     lost = -torch.diff(weights[0][0, :, -1].log().flip(-1), dim=-1)
-    assert lost[:, :8].numpy() == pytest.approx(
-        np.array([[1 / 4], [1 / 16], [1 / 64], [1 / 256]]).repeat(8, 1), rel=1e-3
-    )
+    slopes = np.array([[1 / 4], [1 / 16], [1 / 64], [1 / 256]])
+    assert lost[:, :8].numpy() == pytest.approx(slopes.repeat(8, 1), rel=1e-3)
 
 
 def test_all_that_is_no_position_starts_the_same():
@@ -163,9 +141,6 @@ def test_rank_three_starts_nearest_to_the_learned_start():
     left, sizes, right = np.linalg.svd(P, full_matrices=False)
     ours = plain(start("rank-three")).transformer.wpe.weight.detach().numpy()
     assert ours == pytest.approx((left[:, :3] * sizes[:3]) @ right[:3], abs=1e-6)
-
-
-# Steps
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
@@ -232,9 +207,6 @@ def test_no_such_member_is_a_sentence(library, tmp_path):
     assert run.returncode == 2
     assert "stdlib-family has no member 'rotery'; it has learned, none, rotary" in run.stderr
     assert "Traceback" not in run.stderr
-
-
-# The published files
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)

@@ -6,14 +6,11 @@ How its members are trained is tested in test_family_training.py, which needs Py
 import hashlib
 import json
 import re
-import subprocess
-import sys
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
-from models.training.recipe import Recipe
 from models.training.stdlib_family.card import (
     CARD,
     FOLDER,
@@ -28,6 +25,7 @@ from models.training.stdlib_family.card import (
 )
 from models.training.stdlib_family.members import MEMBERS, RECIPE, FamilyMember, named
 from tests.conftest import ROOT
+from tests.models.test_stdlib_gpt2 import numbers, written_without_pytorch
 
 GPT2_RECORD = ROOT / "models" / "stdlib-gpt2" / "training.json"
 MOST_BYTES = 4_000_000
@@ -35,16 +33,10 @@ MOST_BYTES = 4_000_000
 TOGETHER = {"n_ctx", "batch"}
 
 
-# The table
-
-
 def test_one_thing_differs_in_every_member():
     for member in MEMBERS:
-        changed = {
-            field.name
-            for field in fields(Recipe)
-            if getattr(member.recipe, field.name) != getattr(RECIPE, field.name)
-        }
+        ours, usual = asdict(member.recipe), asdict(RECIPE)
+        changed = {name for name in usual if ours[name] != usual[name]}
         things = len(changed - TOGETHER) + bool(changed & TOGETHER) + (member.scheme != "learned")
         assert things == (member.name != "learned"), member.name
         assert member.recipe.batch * member.recipe.n_ctx == RECIPE.batch * RECIPE.n_ctx
@@ -59,35 +51,20 @@ def test_the_recipe_is_that_of_stdlib_gpt2_for_fewer_steps_in_coarser_products()
     assert RECIPE.threads == 1
 
 
-def test_names_are_unique_and_found():
+def test_names_are_unique_and_fewer_steps_change_nothing_else():
     assert len({member.name for member in MEMBERS}) == len(MEMBERS) == 11
     assert all(named(member.name) is member for member in MEMBERS)
     with pytest.raises(ValueError, match=r"no member 'rotery'; it has learned, none, rotary, alibi, "):
         named("rotery")
-
-
-def test_fewer_steps_change_nothing_else():
-    short = named("no-decay").trained_for(7)
-    assert short.recipe == replace(named("no-decay").recipe, steps=7)
-    assert (short.name, short.scheme, short.differs) == tuple(
-        getattr(named("no-decay"), key) for key in ("name", "scheme", "differs")
-    )
-
-
-# The card
+    whole = named("no-decay")
+    assert whole.trained_for(7) == replace(whole, recipe=replace(whole.recipe, steps=7))
 
 
 def made_up(member: FamilyMember, losses: np.ndarray) -> dict:
     """A member's record with these losses in its windows, and the rest as in the record of stdlib-gpt2."""
-    return {
-        **json.loads(GPT2_RECORD.read_text()),
-        "name": member.name,
-        "scheme": member.scheme,
-        "differs": member.differs,
-        "recipe": asdict(member.recipe),
-        "held_out_window": 256,
-        "held_out_window_losses": losses.tolist(),
-    }
+    record, ours = json.loads(GPT2_RECORD.read_text()), {"name": member.name, "scheme": member.scheme}
+    ours |= {"differs": member.differs, "recipe": asdict(member.recipe)}
+    return {**record, **ours, "held_out_window": 256, "held_out_window_losses": losses.tolist()}
 
 
 @pytest.fixture
@@ -148,27 +125,16 @@ def test_the_card_is_written_without_pytorch(records, tmp_path):
         (tmp_path / record["name"]).mkdir()
         (tmp_path / record["name"] / "training.json").write_text(json.dumps(record))
     (tmp_path / "other").mkdir()
-    code = (
-        "import sys; from pathlib import Path; sys.modules['torch'] = None; "
-        "from models.training.stdlib_family.card import write_card; write_card(Path(sys.argv[1]))"
-    )
-    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, check=True)
+    written_without_pytorch("stdlib_family", tmp_path)
     assert (tmp_path / CARD).read_text("utf-8") == card_of(records[:2])
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {CARD, *PICTURES}
-
-
-def test_a_folder_without_members_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="holds no member of stdlib-family"):
-        write_card(tmp_path)
+        write_card(tmp_path / "other")
 
 
 # The published files
 
 PUBLISHED = [member for member in MEMBERS if (FOLDER / member.name / "training.json").is_file()]
-
-
-def numbers(svg: bytes) -> list[float]:
-    return [float(number) for number in re.findall(rb"\d+\.\d+", svg)]
 
 
 if PUBLISHED:  # none is before the first training: make stdlib-family
@@ -188,11 +154,8 @@ if PUBLISHED:  # none is before the first training: make stdlib-family
         assert (record["name"], record["scheme"], record["differs"]) == (member.name, member.scheme, member.differs)
         assert record["corpus"] == gpt2["corpus"]
         counts = np.load(folder / "token_counts.npy", allow_pickle=False)
-        assert (
-            hashlib.sha256(counts.tobytes()).hexdigest()
-            == record["token_counts_sha256"]
-            == gpt2["token_counts_sha256"]
-        )
+        digest = hashlib.sha256(counts.tobytes()).hexdigest()
+        assert digest == record["token_counts_sha256"] == gpt2["token_counts_sha256"]
         assert (folder / "tokenizer.json").read_bytes() == (GPT2_RECORD.parent / "tokenizer.json").read_bytes()
         assert "gelu_pytorch_tanh" not in (folder / "config.json").read_text()
         assert record["losses"][-1][0] == record["held_out_losses"][-1][0] == member.recipe.steps

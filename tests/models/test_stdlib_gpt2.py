@@ -56,9 +56,6 @@ def library(tmp_path) -> Path:
     return tmp_path
 
 
-# The corpus
-
-
 def test_the_tokenizer_sees_what_the_model_does_not(library):
     found = corpus.read_library(library)
     assert set(found.trained) | set(found.held_out) == {"abc.py", "ast.py", "json/__init__.py", "json/decoder.py"}
@@ -94,7 +91,7 @@ def test_a_library_without_modules_or_tests_is_refused(tmp_path, only):
         corpus.read_library(tmp_path)
 
 
-def test_tokens_of_a_little_library_are_counted(library):
+def test_tokens_of_a_little_library_are_counted_and_a_marker_in_a_text_ends_nothing(library):
     found = corpus.read_library(library)
     tokenizer = corpus.train_tokenizer(found.everything)
     assert tokenizer.token_to_id(corpus.END_OF_TEXT) == 0
@@ -111,9 +108,6 @@ def test_tokens_of_a_little_library_are_counted(library):
     frequent = tokenizer.encode("zyzzyva").ids
     assert max(frequent) > 256  # the tokenizer learned it where the model doesn't look
     assert counts[max(frequent)] == 0
-
-
-def test_text_that_spells_the_marker_out_ends_nothing(library):
     tokenizer = corpus.train_tokenizer(corpus.read_library(library).everything)
     ids = corpus.encode({"a.py": f"x = '{corpus.END_OF_TEXT}'\n", "b.py": "y\n"}, tokenizer)
     assert np.flatnonzero(ids == 0).tolist() == [len(ids) - 1 - len(tokenizer.encode("y\n").ids) - 1, len(ids) - 1]
@@ -121,14 +115,9 @@ def test_text_that_spells_the_marker_out_ends_nothing(library):
 
 def test_xz_is_given_what_it_knows():
     text = "".join(chr(c) for c in np.random.default_rng(0).integers(33, 127, 4000))
-    alone = corpus.xz_bits_per_byte(text)
-    assert alone == pytest.approx(
-        8 * len(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)) / 4000, rel=0.01
-    )
+    alone, packed = corpus.xz_bits_per_byte(text), lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+    assert alone == pytest.approx(8 * len(packed) / 4000, rel=0.01)
     assert corpus.xz_bits_per_byte(text, "other " + text) < 0.1 * alone
-
-
-# The published files
 
 
 @pytest.fixture(scope="module")
@@ -159,30 +148,19 @@ def test_the_files_belong_together(record, counts, tokenizer):
     assert corpus.END_OF_TEXT in json.loads((FOLDER / "tokenizer_config.json").read_text()).values()
 
 
-def test_the_model_is_small_enough_for_git():
-    deliverables = [path for path in FOLDER.iterdir() if path.is_file()]
-    assert sum(path.stat().st_size for path in deliverables) <= MOST_BYTES
+def test_git_takes_all_of_its_files():
+    paths = [path for path in FOLDER.iterdir() if path.is_file()]
+    assert sum(path.stat().st_size for path in paths) <= MOST_BYTES
+    command = ["git", "check-ignore", "--no-index", *map(str, paths)]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout == ""
 
 
-def test_git_ignores_none_of_its_files():
-    names = [str(path) for path in FOLDER.iterdir() if path.is_file()]
-    run = subprocess.run(
-        ["git", "check-ignore", "--no-index", *names], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert run.stdout == ""
-
-
-def test_it_was_trained_as_the_recipe_says(record):
-    steps = record["recipe"]["steps"]
-    assert record["losses"][-1][0] == record["held_out_losses"][-1][0] == steps
-    assert record["held_out_losses"][-1][1] == pytest.approx(
-        record["held_out_loss"], abs=0.01
-    )  # float16 costs little
-    assert record["held_out_loss"] < record["losses"][0][1]
-
-
-def test_what_it_is_measured_against_is_there(record):
-    bits = record["held_out_loss"] * (record["corpus"]["held_out_tokens"] - 1) / math.log(2)
+def test_it_was_trained_as_the_recipe_says_and_measured(record):
+    assert record["losses"][-1][0] == record["held_out_losses"][-1][0] == record["recipe"]["steps"]
+    loss = record["held_out_loss"]
+    assert record["held_out_losses"][-1][1] == pytest.approx(loss, abs=0.01)  # float16 costs little
+    assert loss < record["losses"][0][1]
+    bits = loss * (record["corpus"]["held_out_tokens"] - 1) / math.log(2)
     assert record["held_out_bits_per_byte"] == pytest.approx(bits / record["corpus"]["held_out_bytes"])
     assert 0 < record["xz_bits_per_byte_after_training_text"] < record["xz_bits_per_byte"] < 8
 
@@ -202,9 +180,6 @@ def test_the_counts_are_those_of_the_library(record, counts, tokenizer):
     modules = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("[a-z]*.py"))}
     here = np.log1p(corpus.token_counts(corpus.encode(modules, tokenizer)))
     assert np.corrcoef(here, np.log1p(counts))[0, 1] >= LIKE_ANOTHER_LIBRARY
-
-
-# The card
 
 
 def numbers(svg: bytes) -> list[float]:
@@ -228,39 +203,30 @@ def test_a_card_needs_the_record_alone(record, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"training.json", CARD, *PICTURES}
     assert f'src="{PICTURES[0]}"' in card
     assert f'srcset="{PICTURES[1]}"' in card
+    assert fenced("a\n```\n````\n") == "`````python\na\n```\n````\n`````"
+
+
+def written_without_pytorch(card: str, folder: Path) -> None:
+    """Have a card written in a process that has no PyTorch."""
+    code = "import sys; from pathlib import Path; sys.modules['torch'] = None; "
+    code += f"from models.training.{card}.card import write_card; write_card(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, check=True)
 
 
 def test_the_card_is_written_without_pytorch(record, tmp_path):
     (tmp_path / "training.json").write_text(json.dumps(record))
-    code = (
-        "import sys; from pathlib import Path; sys.modules['torch'] = None; "
-        "from models.training.stdlib_gpt2.card import write_card; write_card(Path(sys.argv[1]))"
-    )
-    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, check=True)
+    written_without_pytorch("stdlib_gpt2", tmp_path)
     assert (tmp_path / CARD).is_file()
 
 
-def test_nothing_ends_a_fence():
-    assert fenced("a\n```\n````\n") == "`````python\na\n```\n````\n`````"
-
-
-# What the atlas finds in it
-
-
-def test_every_finding_is_computed_but_that_on_rotations(stdlib_gpt2):
+def test_every_finding_is_computed_but_that_on_rotations_from_exact_counts(stdlib_gpt2, record):
     assert set(stdlib_gpt2.findings) == {finding.name for finding in FINDINGS}
     others = {name: record for name, record in stdlib_gpt2.findings.items() if record.status != "computed"}
     assert {name: (record.status, record.reason) for name, record in others.items()} == {
         "rotary_use": ("not_applicable", "Positions are no rotations here.")
     }
-
-
-def test_its_frequencies_are_the_exact_counts(stdlib_gpt2):
     first = stdlib_gpt2.findings["frequency"].metrics["sources"][0]
     assert (first["source"], first["coverage"], first["proxy"]) == ("counts", 1.0, False)
-
-
-def test_the_clump_holds_the_tokens_that_it_never_saw(stdlib_gpt2, record):
     outliers = stdlib_gpt2.findings["outliers"]
     known = outliers.metrics["known_unused"]
     assert known["count"] == record["never_seen_tokens"] == len(outliers.tables["known_unused"].rows)

@@ -17,35 +17,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from tests.conftest import ROOT
-from tests.models.little_library import HELD_OUT, MODULES, write_little_library
+from tests.models.little_library import HELD_OUT, KILLED, MODULES, NEVER
 
 pytestmark = pytest.mark.training
 
 STEPS = 10
-# Notes, measures and saves every 5 steps, so that 10 steps have a middle; killed at step `argv[1]`.
-CODE = """
-import os, signal, sys
-from models.training import run
+# Notes, measures and saves every 5 steps, so that 10 steps have a middle.
+CODE = f"""{KILLED}
 from models.training.stdlib_gpt2 import train
 run.NOTE_EVERY = run.MEASURE_EVERY = run.SAVE_EVERY = 5
-kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
-advance = run.TrainingRun.advance
-def killed(self, ids):
-    if self.step == kill_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return advance(self, ids)
-run.TrainingRun.advance = killed
 train.xz_bits_per_byte = lambda *texts: 1.0  # seconds and much memory, and tested without PyTorch
 train.typer.run(train.main)
 """
-NEVER = -1
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory) -> Path:
-    return write_little_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +58,6 @@ def work(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def trained(train, work) -> Path:
-    """Return the folder of a model that was trained without interruption."""
     run, out = train(work)
     assert run.returncode == 0, run.stderr
     return out
@@ -96,22 +81,17 @@ def test_stopped_or_not_the_model_is_the_same_to_the_bit(train, trained, tmp_pat
 def test_all_files_of_the_model_are_written(trained):
     record = json.loads((trained / "training.json").read_text())
     assert {path.name for path in trained.iterdir()} == {
-        "README.md",
-        "config.json",
-        "generation_config.json",
-        "held_out_tokens.npy",
-        "loss-dark.svg",
-        "loss.svg",
-        "model.safetensors",
-        "token_counts.npy",
-        "tokenizer.json",
-        "tokenizer_config.json",
+        *("README.md", "config.json", "generation_config.json", "held_out_tokens.npy", "loss-dark.svg"),
+        *("loss.svg", "model.safetensors", "token_counts.npy", "tokenizer.json", "tokenizer_config.json"),
         "training.json",
     }
     assert [step for step, _ in record["losses"]] == [5, STEPS]
     assert record["losses"][1][1] < record["losses"][0][1]
     assert record["corpus"]["files"] == {"trained": len(MODULES), "held_out": 1, "tokenizer_only": 1}
     assert (trained / "model.safetensors").stat().st_mode & 0o044 == 0o044  # others can read it
+    tensors = load_file(trained / "model.safetensors")
+    assert {values.dtype for values in tensors.values()} == {np.dtype(np.float16)}
+    assert all(np.isfinite(values).all() for values in tensors.values())
 
 
 def test_the_trajectory_ends_with_the_model_and_changes_nothing(train, trained, tmp_path):
@@ -179,14 +159,6 @@ def test_it_loads_in_transformers_without_a_warning_and_writes(trained, caplog, 
     assert tokenizer.decode(made[0]).startswith(text)
     assert model.dtype == torch.float16
     assert tokenizer.model_max_length == model.config.n_positions
-
-
-def test_the_published_weights_are_finite(trained):
-    from safetensors.numpy import load_file
-
-    tensors = load_file(trained / "model.safetensors")
-    assert {values.dtype for values in tensors.values()} == {np.dtype(np.float16)}
-    assert all(np.isfinite(values).all() for values in tensors.values())
 
 
 def test_the_checkpoint_of_another_recipe_is_refused_with_a_sentence(train, trained, work):

@@ -23,46 +23,25 @@ class Kind:
     settings: dict[str, Any]
 
 
-BERT = {
-    "hidden_size": D,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "intermediate_size": 2 * D,
-    "max_position_embeddings": N,
-    "vocab_size": V,
-}
+BERT = {"hidden_size": D, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 2 * D}
+BERT |= {"max_position_embeddings": N, "vocab_size": V}
+GPT = {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": N, "vocab_size": V, "bos_token_id": 1}
+MPT = {"d_model": D, "n_layers": LAYERS, "n_heads": HEADS, "max_seq_len": N, "vocab_size": V}
 KINDS = {
-    "gpt2": Kind(
-        "gpt2",
-        True,
-        "wpe.weight",
-        {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": N, "vocab_size": V, "bos_token_id": 1},
-    ),
+    "gpt2": Kind("gpt2", True, "wpe.weight", GPT),
     "bert": Kind("bert", False, "embeddings.position_embeddings.weight", BERT),
     "llama": Kind("llama", True, None, {**BERT, "num_key_value_heads": 2}),
     "gpt_neox": Kind("gpt_neox", True, None, BERT),
     "bloom": Kind("bloom", True, None, {"hidden_size": D, "n_layer": LAYERS, "n_head": HEADS, "vocab_size": V}),
-    "mpt": Kind(
-        "mpt", True, None, {"d_model": D, "n_layers": LAYERS, "n_heads": HEADS, "max_seq_len": N, "vocab_size": V}
-    ),
+    "mpt": Kind("mpt", True, None, MPT),
     "falcon": Kind("falcon", True, None, {**BERT, "alibi": True, "multi_query": False, "parallel_attn": False}),
 }
 
 
 def architecture(kind: Kind, **changed: Any) -> Architecture:
-    given: dict[str, Any] = {
-        "family": kind.model_type,
-        "n_layer": LAYERS,
-        "n_head": HEADS,
-        "d_model": D,
-        "n_ctx": N,
-        "vocab_size": V,
-        "d_head": D // HEADS,
-        "norm_eps": 1e-5,
-        "causal": kind.causal,
-        "post_norm": not kind.causal,
-    }
-    return Architecture(**{**given, **changed})
+    sizes = {"n_layer": LAYERS, "n_head": HEADS, "d_model": D, "n_ctx": N, "vocab_size": V, "d_head": D // HEADS}
+    ways = {"family": kind.model_type, "norm_eps": 1e-5, "causal": kind.causal, "post_norm": not kind.causal}
+    return Architecture(**{**sizes, **ways, **changed})
 
 
 def write_model(folder: Path, kind: Kind, *, head: bool = True, seed: int = 0) -> Path:
@@ -131,3 +110,9 @@ def write_tokenizer(folder: Path, kind: Kind) -> None:
 
 def random_ids(count: int, length: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(4, V, (count, length)).astype(np.int32)
+
+
+def last_states(run: Any, ids: np.ndarray) -> np.ndarray:
+    parts: list[np.ndarray] = []
+    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
+    return np.concatenate(parts)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from generators.runner import CannotRunError, open_model
-from tests.runner.models import BERT, HEADS, KINDS, LAYERS, D, Kind, architecture, random_ids, write_model
+from tests.runner.models import BERT, HEADS, LAYERS, D, Kind, last_states, random_ids
 
 torch = pytest.importorskip("torch", reason="torch isn't installed")
 pytest.importorskip("transformers", reason="transformers isn't installed")
@@ -30,20 +29,6 @@ OUTPUTS = {
     "mpt": "blocks.1.attn.out_proj",
     "falcon": "h.1.self_attention.dense",
 }
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory):
-    kept, root = {}, tmp_path_factory.mktemp("turning")
-
-    def open_once(name, kind, **changed):
-        if name not in kept:
-            kept[name] = open_model(
-                write_model(root / name, kind), architecture(kind, **changed), position_tensor=kind.tensor
-            )
-        return kept[name]
-
-    return open_once
 
 
 def first_attention(run, ids):
@@ -85,7 +70,7 @@ def turned(x, dim, adjacent, turning, base=10000.0):
 def test_only_chosen_pairs_turn(opened, name, turning):
     kind, dim, adjacent = TURNING[name]
     layers = kind.settings["num_hidden_layers"]
-    run, ids = opened(name, kind, n_head=2, d_head=WIDTH, n_layer=layers), random_ids(3, N_IDS)
+    run, ids = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=layers), random_ids(3, N_IDS)
     q, k = (turned(x, dim, adjacent, turning) for x in queries_and_keys(run, ids))
     scores = q @ k.swapaxes(-1, -2) * (256**-0.5 if "gemma" in name else WIDTH**-0.5)
     offsets = np.arange(N_IDS)[:, None] - np.arange(N_IDS)
@@ -102,7 +87,7 @@ def test_only_chosen_pairs_turn(opened, name, turning):
 @pytest.mark.parametrize("name", TURNING)
 def test_all_pairs_turning_changes_nothing_and_none_removes_positions(opened, name):
     kind, dim, _ = TURNING[name]
-    run = opened(name, kind, n_head=2, d_head=WIDTH, n_layer=kind.settings["num_hidden_layers"])
+    run = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=kind.settings["num_hidden_layers"])
     ids, found = random_ids(3, N_IDS), {}
     ways = {"all": {"pairs": range(dim // 2)}, "none": {"pairs": []}, "removed": {"ids": np.zeros(N_IDS)}}
     for way, how in ways.items():
@@ -112,21 +97,9 @@ def test_all_pairs_turning_changes_nothing_and_none_removes_positions(opened, na
     np.testing.assert_allclose(found["none"], found["removed"], atol=1e-6)
 
 
-def test_pairs_of_a_model_that_does_not_turn_are_refused(opened):
-    run = opened("gpt2", KINDS["gpt2"])
-    with pytest.raises(CannotRunError, match="no rotations"), run.replaced(pairs=[0]):
-        pass
-
-
-def last_states(run, ids):
-    parts = []
-    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
-    return np.concatenate(parts)
-
-
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_a_silenced_head_is_one_whose_output_weights_are_zero(opened, name):
-    run, ids = opened(f"plain {name}", KINDS[name]), random_ids(3, N_IDS)
+    run, ids = opened(name), random_ids(3, N_IDS)
     before = last_states(run, ids)
     with run.silenced(1, [2]):
         silenced = last_states(run, ids)

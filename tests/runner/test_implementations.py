@@ -3,22 +3,17 @@
 import numpy as np
 import pytest
 
-from generators.runner import open_model
-from tests.runner.models import KINDS, N, architecture, random_ids, write_model
+from tests.runner.models import KINDS, N, last_states, random_ids
 
 torch = pytest.importorskip("torch", reason="torch isn't installed")
 transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_is_run_is_what_transformers_computes_by_itself(name, tmp_path):
-    kind, ids = KINDS[name], random_ids(3, N)
-    folder = write_model(tmp_path / name, kind)
-    run = open_model(folder, architecture(kind), position_tensor=kind.tensor)
-    parts = []
-    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
-    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+def test_what_is_run_is_what_transformers_computes_by_itself(name, opened):
+    run, ids = opened(name), random_ids(3, N)
+    model = transformers.AutoModel.from_pretrained(run._folder, dtype=torch.float32).eval()
     assert model.config._attn_implementation != "eager" or name in ("mpt", "bloom")  # which have no other
     with torch.no_grad():
         expected = model(input_ids=torch.from_numpy(ids.astype(np.int64))).last_hidden_state.numpy()
-    np.testing.assert_allclose(np.concatenate(parts), expected, atol=2e-4, rtol=2e-4)
+    np.testing.assert_allclose(last_states(run, ids), expected, atol=2e-4, rtol=2e-4)

@@ -91,7 +91,7 @@ def test_an_encoder_that_cannot_read_the_shipped_text_is_not_run_on_text(folders
         _ = opened(folders, "bert").text
 
 
-def test_the_start_token():
+def test_the_start_token_and_the_entropy_of_token_frequencies():
     class Config:
         bos_token_id, eos_token_id = 50256, 7
 
@@ -103,9 +103,6 @@ def test_the_start_token():
     assert own_samples.start_token(config, 60) == 7
     with pytest.raises(CannotRunError, match="no start token"):
         own_samples.start_token(config, 5)
-
-
-def test_the_entropy_of_token_frequencies():
     ids = np.random.default_rng(0).integers(0, 256, 10**6)
     assert own_samples.entropy(ids) == pytest.approx(np.log(256), abs=1e-3)
     assert own_samples.entropy(np.zeros(9, int)) == 0

@@ -7,43 +7,25 @@ from generators import options
 from generators.base import runs
 from generators.runner import CannotRunError, budget, open_model
 from generators.runner.texts import TextWindows
-from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model
+from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, last_states, random_ids, write_model
 
 pytest.importorskip("torch", reason="torch isn't installed")
 pytest.importorskip("transformers", reason="transformers isn't installed")
 
 N_IDS = 24
+ALL = [*KINDS, "encoder"]
+TABLES = ["gpt2", "bert", "encoder"]
+BY_IDS = ["llama", "gpt_neox", "bloom", "mpt", "falcon"]
+
+
+def anew(folder, name, **options):
+    kind = KINDS.get(name, KINDS["bert"])
+    write_model(folder, kind, head=name != "encoder")
+    return open_model(folder, architecture(kind), position_tensor=kind.tensor, **options)
 
 
 def as_windows(ids):
     return TextWindows(ids, (0, ids.shape[1]), np.arange(len(ids)), mask_id=3)
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    root = tmp_path_factory.mktemp("models")
-    made = {name: write_model(root / name, kind) for name, kind in KINDS.items()}
-    made["encoder"] = write_model(root / "encoder", KINDS["bert"], head=False)
-    return made
-
-
-@pytest.fixture(scope="module")
-def opened(folders):
-    """Return a function that opens a kind of model once."""
-    kept = {}
-
-    def open_once(name):
-        if name not in kept:
-            kind = KINDS.get(name, KINDS["bert"])
-            kept[name] = open_model(folders[name], architecture(kind), position_tensor=kind.tensor)
-        return kept[name]
-
-    return open_once
-
-
-ALL = [*KINDS, "encoder"]
-TABLES = ["gpt2", "bert", "encoder"]
-BY_IDS = ["llama", "gpt_neox", "bloom", "mpt", "falcon"]
 
 
 def own_rows(run):
@@ -61,21 +43,15 @@ def removed(run, n=N_IDS):
     return {"ids": np.zeros(n)}
 
 
-def last_states(run, ids):
-    parts = []
-    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
-    return np.concatenate(parts)
-
-
-def test_the_command_gives_the_time_that_the_runner_takes_by_itself():
+def test_times_are_those_of_the_command_and_a_gpu_has_time_for_more():
     assert options.DEFAULT_BUDGET * budget.MINUTE == budget.DEFAULT_BUDGET_S
+    of = {device: budget.affordable(10**9, 1e9, 60, budget.assumed_speed(device, 1)) for device in ("cpu", "cuda:0")}
+    assert of["cuda:0"] > 10 * of["cpu"]
 
 
 def test_kinds(opened):
-    kinds = {name: opened(name).position_kind for name in ALL}
-    assert {kinds[name] for name in TABLES} == {"table"}
-    assert (kinds["llama"], kinds["gpt_neox"]) == ("rotary", "rotary")
-    assert {kinds[name] for name in ("bloom", "mpt", "falcon")} == {"alibi"}
+    kinds = {**dict.fromkeys(TABLES, "table"), **dict.fromkeys(("llama", "gpt_neox"), "rotary")}
+    assert {name: opened(name).position_kind for name in ALL} == dict.fromkeys(ALL, "alibi") | kinds
     assert [name for name in ALL if not opened(name).predicts] == ["encoder"]
 
 
@@ -83,20 +59,13 @@ def test_kinds(opened):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_replaced_by_themselves_nothing_changes_to_the_bit(opened, name):
+def test_replaced_by_themselves_nothing_changes_to_the_bit_and_removed_something(opened, name):
     run, ids = opened(name), random_ids(5, N_IDS)
     loss = run.loss(as_windows(ids))
     before, states = loss.per_window(), last_states(run, ids)
     with run.replaced(**own_positions(run)):
         np.testing.assert_array_equal(loss.per_window(), before)
         np.testing.assert_array_equal(last_states(run, ids), states)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_removed_positions_change_something_and_come_back(opened, name):
-    run, ids = opened(name), random_ids(5, N_IDS)
-    loss = run.loss(as_windows(ids))
-    before = loss.per_window()
     with run.replaced(**removed(run)):
         assert np.abs(loss.per_window() - before).max() > 1e-4
     np.testing.assert_array_equal(loss.per_window(), before)
@@ -155,20 +124,23 @@ def test_after_an_exception_everything_is_unchanged(opened, name):
     assert hooks_of(run) == hooked
 
 
-def test_what_cannot_be_replaced_is_refused(opened):
-    with pytest.raises(CannotRunError, match="in a table"), opened("gpt2").replaced(ids=np.arange(3)):
-        pass
-    with pytest.raises(CannotRunError, match="no table"), opened("llama").replaced(rows=np.zeros((3, D))):
-        pass
-    with pytest.raises(CannotRunError, match="don't fit"), opened("gpt2").replaced(rows=np.zeros((3, D + 1))):
-        pass
-    with pytest.raises(CannotRunError, match="don't fit"), opened("gpt2").replaced(rows=np.zeros((N + 1, D))):
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("gpt2", {"ids": np.arange(3)}, "in a table"),
+        ("llama", {"rows": np.zeros((3, D))}, "no table"),
+        ("gpt2", {"rows": np.zeros((3, D + 1))}, "don't fit"),
+        ("gpt2", {"rows": np.zeros((N + 1, D))}, "don't fit"),
+        ("gpt2", {"pairs": [0]}, "no rotations"),
+    ],
+)
+def test_what_cannot_be_replaced_is_refused(opened, name, given, said):
+    with pytest.raises(CannotRunError, match=said), opened(name).replaced(**given):
         pass
 
 
-def test_padding_rows_in_front_of_a_table_stay(folders):
-    kind = KINDS["gpt2"]
-    run = open_model(folders["gpt2"], architecture(kind), position_tensor=kind.tensor, first_row=2)
+def test_padding_rows_in_front_of_a_table_stay(tmp_path):
+    run = anew(tmp_path, "gpt2", first_row=2)
     before = own_rows(run)
     with run.replaced(rows=np.zeros((5, D))):
         inside = own_rows(run)
@@ -201,20 +173,17 @@ def drifted(run, ids):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_twice_the_same_numbers(folders, opened, name):
+def test_twice_the_same_numbers(tmp_path, opened, name):
     ids = random_ids(5, N_IDS)
-    kind = KINDS.get(name, KINDS["bert"])
-    again = open_model(folders[name], architecture(kind), position_tensor=kind.tensor)
-    np.testing.assert_array_equal(drifted(again, ids), drifted(opened(name), ids))
+    np.testing.assert_array_equal(drifted(anew(tmp_path, name), ids), drifted(opened(name), ids))
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_two_threads_give_what_one_gives(folders, opened, name):
+def test_two_threads_give_what_one_gives(tmp_path, opened, name):
     import torch
 
     ids, threads = random_ids(5, N_IDS), torch.get_num_threads()
-    two = open_model(folders[name], architecture(KINDS[name]), position_tensor=KINDS[name].tensor, threads=2)
-    np.testing.assert_allclose(drifted(two, ids), drifted(opened(name), ids), atol=1e-6)
+    np.testing.assert_allclose(drifted(anew(tmp_path, name, threads=2), ids), drifted(opened(name), ids), atol=1e-6)
     assert torch.get_num_threads() == threads
 
 
@@ -329,34 +298,23 @@ def test_held_at_a_constant_channels_own_value_nothing_changes(opened):
 # Budget
 
 
-def test_fewer_windows_where_time_is_short(opened):
+def test_fewer_windows_where_time_is_short(opened, monkeypatch):
     run = opened("gpt2")
-    before = run.budget_s
-    try:
-        run.budget_s = 1e-9
-        assert run.affordable(64, N_IDS, 10) == 8
-        assert run.affordable(4, N_IDS, 10) == 4
-        run.budget_s = 600
-        assert run.affordable(64, N_IDS, 10) == 64
-    finally:
-        run.budget_s = before
+    monkeypatch.setattr(run, "budget_s", 1e-9)
+    assert run.affordable(64, N_IDS, 10) == 8
+    assert run.affordable(4, N_IDS, 10) == 4
+    monkeypatch.setattr(run, "budget_s", 600)
+    assert run.affordable(64, N_IDS, 10) == 64
 
 
-def test_a_run_says_whether_it_was_cut(folders):
-    run = open_model(folders["gpt2"], architecture(KINDS["gpt2"]), position_tensor="wpe.weight")
-    run.begin(600)
-    run.windows(16, 0)
-    assert not run.was_cut
-    run.begin(1e-9)
-    assert len(run.windows(16, 0).ids) == 8
-    assert run.was_cut
+def test_a_run_says_whether_it_was_cut(tmp_path):
+    run = anew(tmp_path, "gpt2")
+    for seconds, count in ((600, 16), (1e-9, 8)):
+        run.begin(seconds)
+        assert len(run.windows(16, 0).ids) == count
+        assert run.was_cut == (count < 16)
     run.begin(600)
     assert not run.was_cut
-
-
-def test_a_gpu_has_time_for_more():
-    of = {device: budget.affordable(10**9, 1e9, 60, budget.assumed_speed(device, 1)) for device in ("cpu", "cuda:0")}
-    assert of["cuda:0"] > 10 * of["cpu"]
 
 
 def test_who_watches_learns_how_much_is_done(opened):
@@ -378,13 +336,8 @@ def test_who_watches_learns_how_much_is_done(opened):
 def test_it_is_what_findings_run(opened, name):
     run = opened(name)
     windows = run.windows(2, 0)
-    for what, kind in (
-        (run, runs.Run),
-        (run.text, runs.Text),
-        (windows, runs.Windows),
-        (run.loss(windows), runs.WindowLoss),
-    ):
-        assert isinstance(what, kind)
+    assert isinstance(run, runs.Run) and isinstance(run.text, runs.Text)
+    assert isinstance(windows, runs.Windows) and isinstance(run.loss(windows), runs.WindowLoss)
 
 
 # Interrupted

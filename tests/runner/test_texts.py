@@ -17,17 +17,11 @@ def numbered(count, before=(), after=()):
     return TokenizedText("numbers", "", np.arange(count, dtype=np.int32), before, after)
 
 
-def test_the_language_reference_is_the_one_that_is_stated():
-    text = read_language_reference()
-    assert len(text.encode()) >= 200_000
-    assert "descriptor" in text
+def test_the_language_reference_is_the_one_that_is_stated(tmp_path, monkeypatch):
+    assert len(read_language_reference().encode()) >= 200_000
     assert texts.LANGUAGE_REFERENCE_SHA256 in (texts.LANGUAGE_REFERENCE.parent / "README.md").read_text()
-
-
-def test_a_changed_text_is_refused(tmp_path, monkeypatch):
-    changed = tmp_path / "changed.txt"
-    changed.write_text("another text")
-    monkeypatch.setattr(texts, "LANGUAGE_REFERENCE", changed)
+    (tmp_path / "changed.txt").write_text("another text")
+    monkeypatch.setattr(texts, "LANGUAGE_REFERENCE", tmp_path / "changed.txt")
     with pytest.raises(CannotRunError, match="digest"):
         read_language_reference()
 
@@ -48,7 +42,7 @@ def test_the_held_out_tokens_are_made_of_the_library():
     assert digest_of_ids(held_out_tokens()) == SHA256
 
 
-def test_windows_share_nothing_and_are_drawn_with_a_seed():
+def test_windows_share_nothing_and_have_what_the_tokenizer_puts_around_a_text():
     text = numbered(1000)
     drawn = text.windows(10, 64, seed=1)
     assert drawn.ids.shape == (10, 64)
@@ -57,24 +51,20 @@ def test_windows_share_nothing_and_are_drawn_with_a_seed():
     np.testing.assert_array_equal(text.windows(4, 64, seed=1).ids, drawn.ids[:4])
     assert (text.windows(10, 64, seed=2).ids != drawn.ids).any()
     assert len(text.windows(99, 64, seed=1).ids) == 1000 // 64
-
-
-def test_what_the_tokenizer_puts_around_a_text():
     drawn = numbered(1000, before=(2001,), after=(2002, 2003)).windows(5, 64, seed=1)
     assert drawn.ids.shape == (5, 64)
     assert drawn.inner == (1, 62)
     assert set(drawn.ids[:, 0]) == {2001}
     assert {tuple(row) for row in drawn.ids[:, -2:].tolist()} == {(2002, 2003)}
+    with pytest.raises(CannotRunError, match="less than one window"):
+        numbered(10).windows(1, 64, seed=0)
 
 
-def test_a_window_lies_in_the_file_of_its_middle():
+def test_a_window_lies_in_the_file_of_its_middle_or_in_a_block():
     text = TokenizedText("numbers", "", np.arange(1000, dtype=np.int32), starts=(0, 100, 500))
     drawn = text.windows(15, 64, seed=1)
     middles = drawn.ids[:, 32]
     np.testing.assert_array_equal(drawn.files, (middles >= 100).astype(int) + (middles >= 500))
-
-
-def test_a_text_of_one_file_is_cut_into_blocks_of_windows():
     drawn = numbered(10_000).windows(200, 50, seed=1)
     np.testing.assert_array_equal(drawn.files, drawn.ids[:, 0] // (50 * texts.BLOCK))
 
@@ -91,9 +81,12 @@ def test_the_files_of_both_texts(tmp_path):
     ]
 
 
-def test_less_text_than_a_window():
-    with pytest.raises(CannotRunError, match="less than one window"):
-        numbered(10).windows(1, 64, seed=0)
+def test_no_tokenizer_and_ids_beyond_the_vocabulary(tmp_path):
+    with pytest.raises(CannotRunError, match="no tokenizer"):
+        text_for(tmp_path, V)
+    write_tokenizer(tmp_path, KINDS["gpt2"])
+    with pytest.raises(CannotRunError, match="beyond the vocabulary of 20"):
+        text_for(tmp_path, 20)
 
 
 @pytest.mark.parametrize(("name", "before", "after"), [("gpt2", (), ()), ("bert", (1,), (2,))])
@@ -102,17 +95,6 @@ def test_in_the_words_of_the_models_own_tokenizer(tmp_path, name, before, after)
     text = text_for(tmp_path, V)
     assert (text.before, text.after, text.mask_id) == (before, after, 3)
     assert len(text.ids) == len(read_language_reference())  # not cut off where the tokenizer's own limit is
-
-
-def test_ids_beyond_the_vocabulary(tmp_path):
-    write_tokenizer(tmp_path, KINDS["gpt2"])
-    with pytest.raises(CannotRunError, match="beyond the vocabulary of 20"):
-        text_for(tmp_path, 20)
-
-
-def test_no_tokenizer(tmp_path):
-    with pytest.raises(CannotRunError, match="no tokenizer"):
-        text_for(tmp_path, V)
 
 
 @pytest.mark.parametrize("ids", [np.zeros((2, 2), np.uint16), np.zeros(3), np.array([{}])])

@@ -4,21 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from generators.runner.opening import open_model
-from tests.runner.models import KINDS, architecture, random_ids, write_model
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory):
-    made = {}
-
-    def run(name):
-        if name not in made:
-            folder = write_model(tmp_path_factory.mktemp(name), KINDS[name])
-            made[name] = open_model(folder, architecture(KINDS[name]), position_tensor=KINDS[name].tensor)
-        return made[name]
-
-    return run
+from tests.runner.models import KINDS, random_ids
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,12 +54,8 @@ if __name__ == "__main__":
 def some_text(n_lines: int, seed: int = 0) -> str:
     """Return lines of made-up words, spaces, line ends of all kinds, and characters that take several bytes."""
     rng = np.random.default_rng(seed)
-    words = ["".join(rng.choice([*"etaoinshrdlu"], n)) for n in rng.integers(1, 9, 300)] + [
-        "é",
-        "北京",
-        "👩\u200d👧",
-        "<s>",
-    ]
+    words = ["".join(rng.choice([*"etaoinshrdlu"], n)) for n in rng.integers(1, 9, 300)]
+    words += ["é", "北京", "👩\u200d👧", "<s>"]
     lines = []
     for n in rng.integers(0, 14, n_lines):
         gaps = rng.choice([" ", "  ", "\t", ", "], n)
@@ -102,12 +99,11 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [plain, empty, packed, broken]
 
 
-def corpus_of(model: Path, texts: list[Path]) -> TextCorpus:
-    return TextCorpus([TextFile(path) for path in texts], model / "tokenizer.json", VOCABULARY)
+def corpus_of(model: Path, texts: list[Path], size: int = VOCABULARY) -> TextCorpus:
+    return TextCorpus([TextFile(path) for path in texts], model / "tokenizer.json", size)
 
 
 def counted_by_hand(tokenizer: Path, texts: list[Path], size: int) -> list[int]:
-    """Encode line after line, as one would without this package."""
     plain = Tokenizer.from_file(str(tokenizer))
     plain.no_truncation()
     plain.no_padding()
@@ -134,7 +130,6 @@ def started(model: Path, output: Path, texts: list[Path], chunk: int, moment: st
 
 
 def has_ended(group: int, within_s: float = 10.0) -> bool:
-    """Return whether all processes of a group end in time."""
     until = time.monotonic() + within_s
     while time.monotonic() < until:
         try:
@@ -150,10 +145,13 @@ def by_hand(model: Path, texts: list[Path]) -> list[int]:
     return counted_by_hand(model / "tokenizer.json", texts, VOCABULARY)
 
 
+def noting(partial: Path, noted: list[bytes]) -> Callable[[CountsSoFar], None]:
+    """Note what is stored of the counts after each chunk."""
+    return lambda so_far: noted.append(partial.read_bytes()) if so_far.n_bytes else None
+
+
 @pytest.mark.parametrize("jobs, chunk_bytes", [(1, 20_000), (2, 3_000), (2, 1 << 20)])
-def test_counts_are_those_of_encoding_every_line(
-    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, jobs: int, chunk_bytes: int
-) -> None:
+def test_counts_are_those_of_encoding_every_line(model, texts, by_hand, tmp_path, jobs, chunk_bytes):
     output = tmp_path / "counts.npy"
     reported: list[CountsSoFar] = []
     counts = count_corpus(corpus_of(model, texts), output, jobs, reported.append, chunk_bytes)
@@ -162,15 +160,12 @@ def test_counts_are_those_of_encoding_every_line(
     assert stored.dtype == np.int64 and stored.tolist() == by_hand
     assert [path.name for path in tmp_path.iterdir()] == ["counts.npy"]
     assert len(reported) > (5 if chunk_bytes < 5_000 else 1)
-    assert (
-        reported[-1].n_bytes == sum(len(some_text(900, seed).encode()) for seed in (1, 2)) + texts[3].stat().st_size
-    )
+    made = sum(len(some_text(900, seed).encode()) for seed in (1, 2))
+    assert reported[-1].n_bytes == made + texts[3].stat().st_size
 
 
 @pytest.mark.parametrize("moment, chunk", [("after", 5), ("before", 1), ("before", 4)])
-def test_a_killed_run_goes_on_and_counts_the_same(
-    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, moment: str, chunk: int
-) -> None:
+def test_a_killed_run_goes_on_and_counts_the_same(model, texts, by_hand, tmp_path, moment, chunk):
     output = tmp_path / "counts.npy"
     with started(model, output, texts, chunk, moment) as process:
         assert process.wait() == -signal.SIGKILL
@@ -183,21 +178,19 @@ def test_a_killed_run_goes_on_and_counts_the_same(
     assert {path.name for path in tmp_path.iterdir()} == {"counts.npy", "run.py"}
 
 
-def test_a_run_killed_before_its_very_end_only_writes(
-    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path
-) -> None:
+def test_a_run_killed_before_its_very_end_only_writes(model, texts, by_hand, tmp_path):
     output = tmp_path / "counts.npy"
     corpus = corpus_of(model, texts)
     partial = tmp_path / "counts.npy.partial.npz"
     last: list[bytes] = []
-    count_corpus(corpus, output, 1, lambda so_far: last.append(partial.read_bytes()) if so_far.n_bytes else None)
+    count_corpus(corpus, output, 1, noting(partial, last))
     partial.write_bytes(last[-1])
     output.unlink()
     assert count_corpus(corpus, output, 1).tolist() == by_hand
     assert not partial.exists()
 
 
-def test_lines_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_any_length(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "LONGEST_PIECE", 64)
     spaced = " ".join("word" for _ in range(200)).encode()
     solid = ("北" * 100 + "x" * 70).encode()
@@ -214,25 +207,15 @@ def test_lines_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert [*TextFile(path).pieces(end)] == found[i + 1 :]
 
 
-def test_partial_counts_of_something_else_are_refused(model: Path, texts: list[Path], tmp_path: Path) -> None:
+def test_partial_counts_of_something_else_are_refused(model, texts, tmp_path):
     output = tmp_path / "counts.npy"
     partial = tmp_path / "counts.npy.partial.npz"
     mine = tmp_path / "mine.txt"
     mine.write_text(some_text(50))
     stored: list[bytes] = []
-    count_corpus(
-        corpus_of(model, [mine]),
-        output,
-        1,
-        lambda so_far: stored.append(partial.read_bytes()) if so_far.n_bytes else None,
-    )
+    count_corpus(corpus_of(model, [mine]), output, 1, noting(partial, stored))
     partial.write_bytes(stored[0])
-    others = [
-        corpus_of(model, texts),
-        corpus_of(model, [mine, mine]),
-        TextCorpus([TextFile(mine)], model / "tokenizer.json", VOCABULARY - 1),
-    ]
-    for other in others:
+    for other in corpus_of(model, texts), corpus_of(model, [mine, mine]), corpus_of(model, [mine], VOCABULARY - 1):
         with pytest.raises(InputError, match="delete it to begin anew"):
             count_corpus(other, output, 1)
     assert partial.read_bytes() == stored[0]
@@ -245,7 +228,7 @@ def test_partial_counts_of_something_else_are_refused(model: Path, texts: list[P
             count_corpus(corpus_of(model, [mine]), output, 1)
 
 
-def test_the_command(model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, atlas, monkeypatch) -> None:
+def test_the_command(model, texts, by_hand, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("models.yml").write_text("[]")
     run = atlas("count-tokens", model, *texts)
@@ -254,7 +237,7 @@ def test_the_command(model: Path, texts: list[Path], by_hand: list[int], tmp_pat
     assert f"{sum(by_hand):,} tokens" in run.out
 
 
-def test_the_command_with_gpt2(gpt2_weights: Path, tmp_path: Path, atlas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_with_gpt2(gpt2_weights, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("models.yml").write_text("[]")
     text = tmp_path / "text.txt"
@@ -263,7 +246,7 @@ def test_the_command_with_gpt2(gpt2_weights: Path, tmp_path: Path, atlas, monkey
     assert np.load("new.npy").tolist() == counted_by_hand(gpt2_weights / "tokenizer.json", [text], 50257)
 
 
-def test_refusals_are_a_sentence(model: Path, texts: list[Path], tmp_path: Path, atlas, monkeypatch) -> None:
+def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "datasets", None)
     Path("models.yml").write_text("[]")
@@ -295,8 +278,6 @@ def test_refusals_are_a_sentence(model: Path, texts: list[Path], tmp_path: Path,
 
 
 class StreamedRows(list[dict[str, object]]):
-    """Stands in for a streamed dataset."""
-
     def skip(self, n: int) -> "StreamedRows":
         return StreamedRows(self[n:])
 
@@ -318,7 +299,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, StreamedRows]:
     return rows
 
 
-def test_datasets(model: Path, hub: dict[str, StreamedRows], tmp_path: Path) -> None:
+def test_datasets(model, hub, tmp_path):
     lines = some_text(60).splitlines(keepends=True)
     hub["owner/plain:None:train"] = StreamedRows({"id": "x", "text": line} for line in lines)
     hub["owner/other:en:test"] = StreamedRows({"n": 1, "content": line} for line in lines)
@@ -331,7 +312,7 @@ def test_datasets(model: Path, hub: dict[str, StreamedRows], tmp_path: Path) -> 
     assert [*sources[0].pieces(57)] == [(line.encode(), 58 + i) for i, line in enumerate(lines[57:])]
 
 
-def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, StreamedRows]) -> None:
+def test_datasets_that_cannot_be_read_are_refused(hub):
     hub["owner/numbers:None:train"] = StreamedRows([{"n": 1}])
     hub["owner/two:None:train"] = StreamedRows([{"a": "x", "b": "y"}])
     hub["owner/empty:None:train"] = StreamedRows()
@@ -346,7 +327,7 @@ def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, StreamedRows]) 
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_progress_in_lines(model: Path, texts: list[Path], monkeypatch: pytest.MonkeyPatch, capsys, known) -> None:
+def test_progress_in_lines(model, texts, monkeypatch, capsys, known):
     corpus = corpus_of(model, texts[:1] if known else texts[2:3])
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])

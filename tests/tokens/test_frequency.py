@@ -32,24 +32,24 @@ def sources(found: tuple[TokenFrequency, ...]) -> list[str]:
     return [frequency.source for frequency in found]
 
 
-def test_the_index_is_always_there_and_last(tmp_path: Path) -> None:
+def test_the_index_is_always_there_and_last_and_words_may_be_none(tmp_path):
     for setting in ("counts", "wordfreq", "index"):
         (only,) = token_frequencies(in_folder(tmp_path), setting, None, 7)
         assert (only.source, only.proxy, only.coverage) == ("index", True, 1.0)
         assert only.log_frequency.tolist() == [0, -1, -2, -3, -4, -5, -6]
         assert "proxy" in only.label
+    empty = assemble({}, 3)
+    words = token_frequencies(Files(in_folder(tmp_path).origin, lambda name: None), "wordfreq", empty, 3)[0]
+    assert words.coverage == 0 and np.isnan(words.log_frequency).all()
 
 
-def test_best_source_first(tmp_path: Path) -> None:
+def test_best_source_first(tmp_path):
     extra = counted(tmp_path / "mine.npy", np.arange(SIZE))
     files = in_folder(tmp_path)
     assert sources(token_frequencies(files, "index", WORD_VOCABULARY, SIZE)) == ["index"]
     assert sources(token_frequencies(files, "wordfreq", WORD_VOCABULARY, SIZE)) == ["wordfreq", "index"]
-    assert sources(token_frequencies(files, "wordfreq", WORD_VOCABULARY, SIZE, extra)) == [
-        "corpus",
-        "wordfreq",
-        "index",
-    ]
+    with_corpus = token_frequencies(files, "wordfreq", WORD_VOCABULARY, SIZE, extra)
+    assert sources(with_corpus) == ["corpus", "wordfreq", "index"]
     counted(tmp_path / COUNTS, np.arange(SIZE) + 1)
     found = token_frequencies(files, "wordfreq", WORD_VOCABULARY, SIZE, extra)
     assert sources(found) == ["counts", "corpus", "wordfreq", "index"]
@@ -58,23 +58,18 @@ def test_best_source_first(tmp_path: Path) -> None:
     assert len({f.label for f in found}) == 4
 
 
-def test_counts(tmp_path: Path) -> None:
-    counted(tmp_path / COUNTS, [0, 1, 2**40])
-    found = token_frequencies(in_folder(tmp_path), "counts", None, 3)[0]
-    np.testing.assert_allclose(found.log_frequency, [0, np.log(2), np.log(2**40 + 1)])
-    assert found.coverage == 1.0
-
-
-def test_only_counts_that_come_with_the_model_are_of_its_training_text(tmp_path: Path) -> None:
+def test_only_counts_that_come_with_the_model_are_of_its_training_text(tmp_path):
     counts = [0, 1, 2, 10**9, 2**40 + 1]
     counted(tmp_path / COUNTS, counts)
     other = counted(tmp_path / "other.npy", counts)
     shipped, corpus, index = token_frequencies(in_folder(tmp_path), "counts", None, 5, other)
+    np.testing.assert_allclose(shipped.log_frequency, np.log1p(counts))
+    assert shipped.coverage == 1.0
     assert shipped.training_counts.tolist() == counts
     assert corpus.training_counts is index.training_counts is None
 
 
-def test_only_words_have_word_frequencies(tmp_path: Path) -> None:
+def test_only_words_have_word_frequencies(tmp_path):
     from wordfreq import word_frequency
 
     words, _ = token_frequencies(in_folder(tmp_path), "wordfreq", WORD_VOCABULARY, SIZE)
@@ -86,7 +81,7 @@ def test_only_words_have_word_frequencies(tmp_path: Path) -> None:
     assert re.search(r"wordfreq \d", words.label)
 
 
-def test_word_frequencies_of_gpt2(gpt2_weights: Path) -> None:
+def test_word_frequencies_of_gpt2(gpt2_weights):
     vocabulary = vocabulary_in(gpt2_weights)
     words, index = token_frequencies(in_folder(gpt2_weights), "wordfreq", vocabulary, len(vocabulary.raw_bytes))
     assert words.coverage == pytest.approx(0.617, abs=0.002)
@@ -96,25 +91,20 @@ def test_word_frequencies_of_gpt2(gpt2_weights: Path) -> None:
     assert words.log_frequency[262] == pytest.approx(np.log(0.0537), abs=0.01)
 
 
-def test_word_frequencies_of_minilm(minilm: str) -> None:
+def test_word_frequencies_of_minilm_are_those_of_wordfreq_itself(minilm):
+    from wordfreq import word_frequency
+
     files = in_package(minilm)
     vocabulary = load_vocabulary(files, MINILM_SIZE)
     words, _ = token_frequencies(files, "wordfreq", vocabulary, MINILM_SIZE)
     assert words.coverage == pytest.approx(0.719, abs=0.002)
     known = np.isfinite(words.log_frequency)
     assert not any(vocabulary.readable[i].startswith("##") for i in np.flatnonzero(known))
-
-
-def test_every_word_is_looked_up_as_wordfreq_itself_would(minilm: str) -> None:
-    from wordfreq import word_frequency
-
-    files = in_package(minilm)
-    vocabulary = load_vocabulary(files, MINILM_SIZE)
-    found = token_frequencies(files, "wordfreq", vocabulary, MINILM_SIZE)[0].log_frequency
     for i in np.flatnonzero(vocabulary.marks_space & ~vocabulary.special)[::7]:
         word = vocabulary.raw_bytes[i].decode()
         if word.isalpha():
-            assert np.nan_to_num(np.exp(found[i])) == pytest.approx(word_frequency(word, "en"), rel=0.006)
+            found = np.nan_to_num(np.exp(words.log_frequency[i]))
+            assert found == pytest.approx(word_frequency(word, "en"), rel=0.006)
 
 
 @pytest.mark.parametrize(
@@ -131,32 +121,19 @@ def test_every_word_is_looked_up_as_wordfreq_itself_would(minilm: str) -> None:
         (np.array([{}, 1, 2], object), "can't be read"),
     ],
 )
-def test_counts_that_are_none_are_refused(counts: np.ndarray, why: str, tmp_path: Path) -> None:
+def test_counts_that_are_none_are_refused(counts, why, tmp_path):
     counted(tmp_path / COUNTS, counts)
     with pytest.raises(InputError, match=why):
         token_frequencies(in_folder(tmp_path), "counts", None, 3)
 
 
-@pytest.mark.parametrize("part", [b"", b"\x93NUMPY", b"PK\x03\x04", b"cnumpy\n", b"1 2 3\n"])
-def test_files_that_are_no_arrays_are_refused(part: bytes, tmp_path: Path) -> None:
-    (tmp_path / COUNTS).write_bytes(part)
-    with pytest.raises(InputError, match="can't be read"):
-        token_frequencies(in_folder(tmp_path), "index", None, 3)
-
-
-def test_a_header_that_promises_more_than_there_is_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [b"", b"\x93NUMPY", b"PK\x03\x04", b"cnumpy\n", b"1 2 3\n", None])
+def test_files_that_are_no_arrays_are_refused(part, tmp_path):
     path = counted(tmp_path / COUNTS, np.ones(3, np.int64))
-    path.write_bytes(path.read_bytes().replace(b"(3,)", b"(9999999999999,)"))
+    promising_more = path.read_bytes().replace(b"(3,)", b"(9999999999999,)")
+    path.write_bytes(promising_more if part is None else part)
     with pytest.raises(InputError, match="can't be read"):
         token_frequencies(in_folder(tmp_path), "index", None, 3)
-
-
-def test_absent_counts_that_the_user_named_are_refused(tmp_path: Path) -> None:
+    path.unlink()
     with pytest.raises(InputError, match=r"mine\.npy"):
         token_frequencies(in_folder(tmp_path), "index", None, 3, tmp_path / "mine.npy")
-
-
-def test_a_model_without_words(tmp_path: Path) -> None:
-    empty = assemble({}, 3)
-    words = token_frequencies(Files(in_folder(tmp_path).origin, lambda name: None), "wordfreq", empty, 3)[0]
-    assert words.coverage == 0 and np.isnan(words.log_frequency).all()

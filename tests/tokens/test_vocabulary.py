@@ -22,57 +22,15 @@ UNUSED = 994
 
 # What a token must not do to a page, or hide from a reader; also bytes that aren't text.
 HOSTILE = (
-    "<script>alert(1)</script>",
-    "</bdi></td></table><img src=x onerror=alert(1)>",
-    "<!-- -->]]>",
-    "&lt;&amp;&#0;&nbsp",
-    "{{ 7 * 7 }}{% raw %}{# #}",
-    "| a | b |",
-    "`code` ```",
-    "[link](javascript:alert(1))",
-    "**bold** _it_ # $x$ ~~ ![]() \\( \\)",
-    "=1+1",
-    "\"'",
-    " ",
-    "  ",
-    "\t",
-    "\n",
-    "\r\n",
-    "\0",
-    "\x1b[31m",
-    "\x7f",
-    "\x85",
-    "\u2028\u2029",
-    "\u00a0\u3000\u2009",
-    "\u202eevil\u202c",
-    "\u2066\u2069\u200f\u061c",
-    "\u200b\u200c\u200d\u2060\ufeff\u00ad",
-    "e\u0301",
-    "\u0301",
-    "a" + "\u0336" * 50,
-    "\u0e33\u0e49",
-    "\u1112\u1161\u11ab",
-    "\u3164\uffa0\u2800\ufffc",
-    "👩\u200d👩\u200d👧",
-    "❤\ufe0f",
-    "שלום",
-    " العربية",
-    "\u0915\u0940",
-    "\ud7a3\u2126\u212b\uf900",
-    "\ue000\U000f0000\U0010ffff\u0378",
-    "\U000e0041\U000e007f",
-    "\\",
-    "\\x80",
-    "\\u{0301}",
-    "␠␊␀",
-    "[id 5]",
-    "##a",
-    "a</w>",
-    b"\xed\xa0\x80",
-    b"\xff\xfe\xc0\x80",
-    b"\xe2\x80",
-    b"\x80abc",
-    b"\xf4\x90\x80\x80",
+    *("<script>alert(1)</script>", "</bdi></td></table><img src=x onerror=alert(1)>", "<!-- -->]]>"),
+    *("&lt;&amp;&#0;&nbsp", "{{ 7 * 7 }}{% raw %}{# #}", "| a | b |", "`code` ```"),
+    *("[link](javascript:alert(1))", "**bold** _it_ # $x$ ~~ ![]() \\( \\)", "=1+1", "\"'", " ", "  ", "\t"),
+    *("\n", "\r\n", "\0", "\x1b[31m", "\x7f", "\x85", "\u2028\u2029", "\u00a0\u3000\u2009", "\u202eevil\u202c"),
+    *("\u2066\u2069\u200f\u061c", "\u200b\u200c\u200d\u2060\ufeff\u00ad", "e\u0301", "\u0301"),
+    *("a" + "\u0336" * 50, "\u0e33\u0e49", "\u1112\u1161\u11ab", "\u3164\uffa0\u2800\ufffc", "👩\u200d👩\u200d👧"),
+    *("❤\ufe0f", "שלום", " العربية", "\u0915\u0940", "\ud7a3\u2126\u212b\uf900"),
+    *("\ue000\U000f0000\U0010ffff\u0378", "\U000e0041\U000e007f", "\\", "\\x80", "\\u{0301}", "␠␊␀", "[id 5]"),
+    *("##a", "a</w>", b"\xed\xa0\x80", b"\xff\xfe\xc0\x80", b"\xe2\x80", b"\x80abc", b"\xf4\x90\x80\x80"),
 )
 HOSTILE_BYTES = tuple(t if isinstance(t, bytes) else t.encode() for t in HOSTILE)
 MULTILINGUAL = (
@@ -132,7 +90,6 @@ def byte_level(text: bytes) -> str:
 
 
 def write_tokenizer(folder: Path, model: dict, **parts: object) -> Files:
-    """Write a tokenizer.json around a model."""
     empty = dict.fromkeys(("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"))
     content = {"version": "1.0", **empty, "added_tokens": [], "model": model, **parts}
     (folder / "tokenizer.json").write_text(json.dumps(content), "utf-8")
@@ -184,18 +141,15 @@ def a_vocabulary(*raw_bytes: bytes, marked: bool = False) -> ModelVocabulary:
         (b"", ""),
     ],
 )
-def test_readable_form(raw: bytes, shown: str) -> None:
+def test_readable_form(raw, shown):
     assert readable_form(raw) == shown
 
 
-def test_every_character_can_be_seen_and_read_back() -> None:
+def test_every_character_and_any_bytes_can_be_seen_and_read_back():
     everything = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000).encode()
     form = readable_form(everything)
     assert_visible(form)
     assert bytes_of(form) == everything
-
-
-def test_any_bytes_can_be_read_back() -> None:
     rng = np.random.default_rng(0)
     samples = [rng.integers(0, 256, n).astype(np.uint8).tobytes() for n in range(400)]
     cut = [text[:end] + text[end + 1 :] for text in HOSTILE_BYTES for end in range(len(text))]
@@ -205,25 +159,19 @@ def test_any_bytes_can_be_read_back() -> None:
         assert bytes_of(form) == raw
 
 
-def test_all_of_gpt2(gpt2: ModelVocabulary) -> None:
+def test_all_of_gpt2(gpt2):
     assert len({*gpt2.readable}) == len(gpt2.raw_bytes) == GPT2_SIZE
     assert [bytes_of(form) for form in gpt2.readable] == [*gpt2.raw_bytes]
     for form in gpt2.readable:
         assert_visible(form)
-    assert {i: gpt2.readable[i] for i in (0, 198, 220, 262, 628, 50256)} == {
-        0: "!",
-        198: "␊",
-        220: "␠",
-        262: "␠the",
-        628: "␊␊",
-        50256: "<|endoftext|>",
-    }
+    known = {0: "!", 198: "␊", 220: "␠", 262: "␠the", 628: "␊␊", 50256: "<|endoftext|>"}
+    assert {i: gpt2.readable[i] for i in known} == known
     assert np.flatnonzero(gpt2.special).tolist() == [50256]
     assert gpt2.marks_space.tolist() == [text.startswith(b" ") for text in gpt2.raw_bytes]
     assert sum(len(text) == 1 for text in gpt2.raw_bytes) == 256
 
 
-def test_groups_of_gpt2(gpt2: ModelVocabulary) -> None:
+def test_groups_of_gpt2(gpt2):
     of = dict(zip(gpt2.readable, gpt2.groups, strict=True))
     assert {*gpt2.groups} <= {name for name, _ in GROUPS}
     for name, examples in {
@@ -239,7 +187,7 @@ def test_groups_of_gpt2(gpt2: ModelVocabulary) -> None:
         assert [of[token] for token in examples] == [name] * len(examples), name
 
 
-def test_texts_of_an_encoding_are_the_text(gpt2: ModelVocabulary, gpt2_weights: Path) -> None:
+def test_texts_of_an_encoding_are_the_text(gpt2, gpt2_weights):
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(gpt2_weights / "tokenizer.json"))
@@ -247,7 +195,7 @@ def test_texts_of_an_encoding_are_the_text(gpt2: ModelVocabulary, gpt2_weights: 
         assert b"".join(gpt2.raw_bytes[i] for i in tokenizer.encode(text).ids) == text.encode()
 
 
-def test_all_of_minilm(minilm_vocabulary: ModelVocabulary) -> None:
+def test_all_of_minilm(minilm_vocabulary):
     v = minilm_vocabulary
     assert len({*v.readable}) == len(v.raw_bytes) == MINILM_SIZE
     continued = np.array([form.startswith("##") and len(form) > 2 for form in v.readable])
@@ -260,7 +208,7 @@ def test_all_of_minilm(minilm_vocabulary: ModelVocabulary) -> None:
     assert v.readable[1996] == "the" and v.raw_bytes[2075] == b"ing" and v.readable[2075] == "##ing"
 
 
-def test_ids_beyond_the_tokenizer(gpt2_weights: Path, gpt2: ModelVocabulary) -> None:
+def test_ids_beyond_the_tokenizer(gpt2_weights, gpt2):
     longer = load_vocabulary(in_folder(gpt2_weights), GPT2_SIZE + 47)
     assert longer.readable[:GPT2_SIZE] == gpt2.readable
     assert longer.readable[GPT2_SIZE] == "[id 50257]"
@@ -277,7 +225,7 @@ def said_by(v: ModelVocabulary) -> tuple[object, ...]:
     return v.raw_bytes, v.readable, v.groups, v.marks_space.tolist(), v.special.tolist(), v.merges.tolist()
 
 
-def test_older_files_say_the_same(gpt2_weights: Path, gpt2: ModelVocabulary, minilm: str, tmp_path: Path) -> None:
+def test_older_files_say_the_same(gpt2_weights, gpt2, minilm, tmp_path):
     for name in ("vocab.json", "merges.txt"):
         (tmp_path / name).write_bytes((gpt2_weights / name).read_bytes())
     old = load_vocabulary(in_folder(tmp_path), GPT2_SIZE)
@@ -290,14 +238,14 @@ def test_older_files_say_the_same(gpt2_weights: Path, gpt2: ModelVocabulary, min
     assert said_by(old) == said_by(new)
 
 
-def test_special_tokens_are_read_beside_older_files(tmp_path: Path) -> None:
+def test_special_tokens_are_read_beside_older_files(tmp_path):
     (tmp_path / "vocab.txt").write_text("a\n<weird>\n[PAD]\n##b\nalso\n", "utf-8")
     names = {"bos_token": {"content": "<weird>"}, "additional_special_tokens": ["also", {"content": "absent"}, 3, []]}
     (tmp_path / "special_tokens_map.json").write_text(json.dumps(names))
     assert load_vocabulary(in_folder(tmp_path), 5).special.tolist() == [False, True, True, False, True]
 
 
-def test_gpt1_marks_the_end_of_words(tmp_path: Path) -> None:
+def test_gpt1_marks_the_end_of_words(tmp_path):
     strings = ["<unk>", "t", "h", "e", "t</w>", "e</w>", "th", "the", "the</w>", "</w>", "\n</w>"]
     model = bpe(strings, [["t", "h"], ["th", "e"], ["th", "e</w>"]], end_of_word_suffix="</w>", unk_token="<unk>")
     v = load_vocabulary(write_tokenizer(tmp_path, model), len(strings))
@@ -319,7 +267,7 @@ SENTENCE_PIECES = ["<unk>", "<s>", *(f"<0x{b:02X}>" for b in range(256)), "▁",
 
 
 @pytest.mark.parametrize("kind", ["BPE", "Unigram"])
-def test_sentencepiece(kind: str, tmp_path: Path) -> None:
+def test_sentencepiece(kind, tmp_path):
     model = bpe(SENTENCE_PIECES, byte_fallback=True, unk_token="<unk>")
     if kind == "Unigram":
         scores = [[piece, -float(i)] for i, piece in enumerate(SENTENCE_PIECES)]
@@ -338,7 +286,7 @@ def test_sentencepiece(kind: str, tmp_path: Path) -> None:
     assert v.pair_group(2 + 0x41, 259) == "byte or unprintable"
 
 
-def test_clip_marks_ends_of_words_and_is_byte_level(tmp_path: Path) -> None:
+def test_clip_marks_ends_of_words_and_is_byte_level(tmp_path):
     strings = [byte_level("é".encode()), byte_level("é".encode()) + "</w>", "<|endoftext|>"]
     model = bpe(strings, end_of_word_suffix="</w>")
     files = write_tokenizer(tmp_path, model, pre_tokenizer=BYTE_LEVEL, added_tokens=[added(2, "<|endoftext|>")])
@@ -348,7 +296,7 @@ def test_clip_marks_ends_of_words_and_is_byte_level(tmp_path: Path) -> None:
     assert v.marks_space.tolist() == [False, True, False]
 
 
-def test_hostile_tokens(tmp_path: Path) -> None:
+def test_hostile_tokens(tmp_path):
     strings = [byte_level(text) for text in HOSTILE_BYTES]
     files = write_tokenizer(tmp_path, bpe(strings), pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL)
     v = load_vocabulary(files, len(strings))
@@ -361,7 +309,7 @@ def test_hostile_tokens(tmp_path: Path) -> None:
         assert all(v.pair_group(i, j) in PAIR_GROUPS for j in range(len(strings)))
 
 
-def test_hostile_word_pieces(tmp_path: Path) -> None:
+def test_hostile_word_pieces(tmp_path):
     words = [t for t in HOSTILE if isinstance(t, str)]
     strings = [*words, *(f"##{w}" for w in words if f"##{w}" not in words), "##", ""]
     model = {"type": "WordPiece", "vocab": numbered(strings), "unk_token": "[UNK]", "max_input_chars_per_word": 9}
@@ -371,7 +319,7 @@ def test_hostile_word_pieces(tmp_path: Path) -> None:
     assert len({*v.readable}) == len(strings)
 
 
-def test_tokens_of_the_same_bytes_are_distinguished(tmp_path: Path) -> None:
+def test_tokens_of_the_same_bytes_are_distinguished(tmp_path):
     more = [added(2, " the", special=False), added(3, "é")]
     model = bpe([byte_level(b" the"), byte_level("é".encode())])
     v = load_vocabulary(write_tokenizer(tmp_path, model, decoder=BYTE_LEVEL, added_tokens=more), 5)
@@ -380,30 +328,31 @@ def test_tokens_of_the_same_bytes_are_distinguished(tmp_path: Path) -> None:
     assert v.special.tolist() == [False, False, False, True, True]
 
 
-def test_containing_by_merges(gpt2: ModelVocabulary) -> None:
+def test_containing_by_merges(gpt2):
     rng = np.random.default_rng(1)
-    ids = [*range(10), *rng.choice(GPT2_SIZE, 40, replace=False).tolist()]
-    for i in ids:
+    texts = gpt2.raw_bytes
+    for i in [*range(10), *rng.choice(GPT2_SIZE, 40, replace=False).tolist()]:
         longer = gpt2.containing(i, 20)
         assert [*longer] == sorted(longer)
-        assert all(
-            gpt2.raw_bytes[i] in gpt2.raw_bytes[j] and len(gpt2.raw_bytes[j]) > len(gpt2.raw_bytes[i]) for j in longer
-        )
+        assert all(texts[i] in texts[j] and len(texts[j]) > len(texts[i]) for j in longer)
     of = {form: i for i, form in enumerate(gpt2.readable)}
     gold = gpt2.containing(of["GoldMagikarp"], 5)
     assert [gpt2.readable[i] for i in gold] == ["␠SolidGoldMagikarp"]
     assert gpt2.containing(of["␠SolidGoldMagikarp"], 5) == ()
     assert len(gpt2.containing(of["e"], 7)) == 7
-    every_letter = gpt2.containing(of["q"], GPT2_SIZE)
-    assert {*every_letter} >= {i for i, t in enumerate(gpt2.raw_bytes) if b"q" in t and t != b"q"}
+    assert {*gpt2.containing(of["q"], GPT2_SIZE)} >= {i for i, t in enumerate(texts) if b"q" in t and t != b"q"}
 
 
-def test_containing_by_spelling(minilm_vocabulary: ModelVocabulary) -> None:
+def test_containing_by_spelling_and_pairs_of_minilm(minilm_vocabulary):
     v = minilm_vocabulary
     of = {form: i for i, form in enumerate(v.readable)}
     assert {v.readable[i] for i in v.containing(of["magic"], 9)} == {"magical", "magician"}
     assert v.containing(of["magic"], 1) == (min(of["magical"], of["magician"]),)
     assert v.containing(of["[PAD]"], 9) == ()
+    v = minilm_vocabulary
+    of = {form: i for i, form in enumerate(v.readable)}
+    pairs = {("##s", "s"): "leading space", ("extensions", "extension"): "plural", ("[MASK]", "bert"): "other"}
+    assert {pair: v.pair_group(of[pair[0]], of[pair[1]]) for pair in pairs} == pairs
 
 
 @pytest.mark.parametrize(
@@ -430,42 +379,34 @@ def test_containing_by_spelling(minilm_vocabulary: ModelVocabulary) -> None:
         (b" ", b"  ", "leading space"),
     ],
 )
-def test_pair_groups(u: bytes, v: bytes, group: str) -> None:
+def test_pair_groups(u, v, group):
     assert a_vocabulary(u, v).pair_group(0, 1) == group
 
 
-def test_pair_groups_of_minilm(minilm_vocabulary: ModelVocabulary) -> None:
-    v = minilm_vocabulary
-    of = {form: i for i, form in enumerate(v.readable)}
-    pairs = {("##s", "s"): "leading space", ("extensions", "extension"): "plural", ("[MASK]", "bert"): "other"}
-    assert {pair: v.pair_group(of[pair[0]], of[pair[1]]) for pair in pairs} == pairs
-
-
-def test_no_tokenizer(tmp_path: Path) -> None:
+def test_no_tokenizer(tmp_path):
     assert load_vocabulary(in_folder(tmp_path), 10) is None
     (tmp_path / "vocab.json").write_text("{}")
     assert load_vocabulary(in_folder(tmp_path), 10) is None
 
 
+def tokenizer_of(model: dict[str, object]) -> dict[str, bytes]:
+    return {"tokenizer.json": json.dumps({"version": "1.0", "model": model}).encode()}
+
+
 @pytest.mark.parametrize(
     "files",
     [
-        {"tokenizer.json": b""},
-        {"tokenizer.json": b"{}"},
-        {"tokenizer.json": b"[1, 2"},
-        {"tokenizer.json": b"\xff\xfe"},
-        {"tokenizer.json": b"[" * 100_000},
-        {"tokenizer.json": json.dumps({"version": "1.0", "model": {"type": "Novel"}}).encode()},
-        {"tokenizer.json": json.dumps({"version": "1.0", "model": bpe(["a"], [["a", "b"]])}).encode()},
-        {"tokenizer.json": json.dumps({"version": "1.0", "model": {**bpe([]), "vocab": {"a": -1}}}).encode()},
+        *({"tokenizer.json": content} for content in (b"", b"{}", b"[1, 2", b"\xff\xfe", b"[" * 100_000)),
+        tokenizer_of({"type": "Novel"}),
+        tokenizer_of(bpe(["a"], [["a", "b"]])),
+        tokenizer_of({**bpe([]), "vocab": {"a": -1}}),
         {"vocab.json": b"[]", "merges.txt": b""},
         {"vocab.json": b'{"a": 0}', "merges.txt": b"a b c\n"},
         {"vocab.txt": b"\xff\n"},
-        {"vocab.txt": b"a\n", "special_tokens_map.json": b"[]"},
-        {"vocab.txt": b"a\n", "special_tokens_map.json": b"{"},
+        *({"vocab.txt": b"a\n", "special_tokens_map.json": content} for content in (b"[]", b"{")),
     ],
 )
-def test_damaged_files_are_refused_in_a_sentence(files: dict[str, bytes], tmp_path: Path) -> None:
+def test_damaged_files_are_refused_in_a_sentence(files, tmp_path):
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as error:

@@ -97,7 +97,6 @@ def saved(cases: Sequence[OracleCase], versions: dict[str, str]) -> dict[Name, d
 
 
 def _lines(published: dict[str, Any]) -> str:
-    """Return JSON with one row of the table on a line."""
     rows = ",\n".join(json.dumps(row) for row in published["rows"])
     head = json.dumps({key: value for key, value in published.items() if key != "rows"}, indent=1)
     return f'{head.removesuffix("}").rstrip()},\n "rows": [\n{rows}\n]}}\n'

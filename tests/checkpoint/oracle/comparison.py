@@ -276,7 +276,6 @@ def _as_stored(opened: Checkpoint, slot: Slot) -> Array:
 
 
 def _shared(one: str, other: str) -> str:
-    """Return the module that holds both."""
     parts = []
     for a, b in zip(one.split("."), other.split("."), strict=False):
         if a != b:
@@ -286,7 +285,6 @@ def _shared(one: str, other: str) -> str:
 
 
 def _block(trace: Trace, attention: str, mlp: str) -> str:
-    """Return the module of a block, which was given the stream."""
     name = _shared(attention, mlp) if attention != mlp else attention.rsplit(".", 2)[0]
     while name not in trace.given:
         name = name.rpartition(".")[0]

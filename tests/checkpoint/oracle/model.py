@@ -14,7 +14,6 @@ PAIRS = ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "m2m_100", "marian")
 
 
 def small_config(case: OracleCase) -> Any:
-    """Return the small configuration of a case, as transformers has it."""
     from transformers import CONFIG_MAPPING
 
     kind = CONFIG_MAPPING[case.type]
@@ -125,7 +124,6 @@ def _pixels(constant: bool, generator: Any) -> Any:
 
 
 def run(case: OracleCase, model: Any, *, constant: bool) -> Trace:
-    """Run the model once and return what every module saw."""
     import torch
 
     trace, handles = Trace(), []

@@ -8,20 +8,8 @@ from tests.checkpoint.oracle.comparison import TOLERANCE, Findings, ModelOracle
 from tests.checkpoint.oracle.findings import COMPUTED
 
 COLUMNS = (
-    "attn.q",
-    "attn.k",
-    "attn.v",
-    "attn.o",
-    "mlp.in",
-    "mlp.gate",
-    "mlp.out",
-    "ln1",
-    "ln2",
-    "final norm",
-    "unembedding",
-    "positions",
-    "attention",
-    "kernel",
+    *("attn.q", "attn.k", "attn.v", "attn.o", "mlp.in", "mlp.gate", "mlp.out", "ln1", "ln2", "final norm"),
+    *("unembedding", "positions", "attention", "kernel"),
 )
 
 

@@ -46,7 +46,6 @@ class NotBuiltError(Exception):
 
 
 def untabled() -> list[str]:
-    """Return the types of model that transformers knows and no table does."""
     from transformers import CONFIG_MAPPING
 
     known = {kind for family in families() for kind in family.model_types}
@@ -114,7 +113,6 @@ def _embedding(model: Any) -> np.ndarray | None:
 
 
 def _embeddings_of_parts(model: Any) -> Iterator[np.ndarray]:
-    """Yield every table of embeddings in a model."""
     import torch
 
     for part in model.modules():
@@ -161,7 +159,6 @@ def _limited() -> Iterator[None]:
 
 
 def tried(kinds: Sequence[str]) -> dict[str, Any]:
-    """Return which types are read, refused, and couldn't be built, and what is wrong with others."""
     import transformers
 
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)

@@ -1,0 +1,109 @@
+"""A GGUF file gives the same model as its original within rounding, or a sentence that says why not."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from generators.base.errors import InputError
+from generators.checkpoint.checkpoint import Checkpoint
+from generators.checkpoint.sources import files
+from tests.checkpoint import other_software as other
+from tests.checkpoint.test_formats import as_gpt2, assert_same, opened
+from tests.checkpoints import read_model
+
+
+def as_llama(folder: Path, **changed: object) -> Checkpoint:
+    return read_model(folder, {**other.LLAMA_CONFIG, **changed}, other.llama_tensors())
+
+
+@pytest.mark.parametrize(("kind", "relative"), [("F32", 0), ("F16", 2**-11), ("BF16", 2**-8), ("Q8_0", None)])
+def test_a_gguf_file_is_its_original_within_rounding(gguf, tmp_path, kind, relative):
+    wanted = as_llama(tmp_path / "original")
+    other.write_llama_gguf(tmp_path / "model.gguf", kind)
+    read = opened(tmp_path / "model.gguf")
+    assert set(read) == set(wanted)
+    assert read.architecture == wanted.architecture
+    for role in wanted:
+        right, stored = wanted[role], read[role]
+        if relative is None:  # a block of 32 is rounded to whole numbers of 1/127 of its largest
+            step = np.abs(right).max() / 127
+            assert np.abs(stored - right).max() <= 0.51 * step + 2**-11 * np.abs(right).max(), role
+        else:
+            np.testing.assert_allclose(stored, right, rtol=relative, atol=1e-7, err_msg=role)
+    record = read.record("blocks.1.attn.q")
+    assert (record.name, record.dtype, record.shape) == ("blk.1.attn_q.weight", kind, (64, 64))
+
+
+def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_bytes(gguf, tmp_path, monkeypatch):
+    other.write_llama_gguf(tmp_path / "model.gguf", "Q8_0")
+    reader = gguf.GGUFReader(tmp_path / "model.gguf")
+    stored = {tensor.name: np.asarray(tensor.data).tobytes() for tensor in reader.tensors}
+    whole = {role: opened(tmp_path / "model.gguf")[role] for role in ("token_embedding", "blocks.0.mlp.out")}
+    monkeypatch.setattr(files, "NUMBERS_AT_ONCE", 200)
+    read = opened(tmp_path / "model.gguf")
+    for role, tensor in whole.items():
+        np.testing.assert_array_equal(read[role], tensor)
+        record = read.record(role)
+        assert record.sha256 == hashlib.sha256(stored[record.name]).hexdigest()
+
+
+def test_gpt2_as_gguf_is_gpt2_and_a_tied_file_has_no_output_matrix(gguf, tmp_path):
+    other.write_gpt2_gguf(tmp_path / "tiny.gguf")
+    assert_same(opened(tmp_path / "tiny.gguf"), as_gpt2(tmp_path / "gpt2"))
+    other.write_llama_gguf(tmp_path / "model.gguf", without=("lm_head.weight",))
+    read = opened(tmp_path / "model.gguf")
+    assert read.architecture.tied
+    assert "unembedding" not in read
+
+
+def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path):
+    rule = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    rule["original_max_position_embeddings"] = 8192
+    wanted = as_llama(tmp_path / "a", rope_theta=500000.0, rope_scaling=rule).architecture.rotary[0]
+    plain = 2 * np.pi * 500000.0 ** (np.arange(8) / 8)
+    factors = (np.array(wanted.periods) / plain).astype(np.float32)
+
+    def scaled_by(factors):
+        extra = {"rope_freqs.weight": factors}
+        other.write_llama_gguf(tmp_path / "b.gguf", **{"rope.freq_base": 500000.0, "extra": extra})
+        return opened(tmp_path / "b.gguf").architecture.rotary[0]
+
+    np.testing.assert_allclose(scaled_by(factors).periods, wanted.periods, rtol=1e-6)
+    with pytest.raises(InputError, match="scaled by a rule of its own"):
+        scaled_by(factors * np.linspace(1, 2, 8, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"arch": "mamba"}, "architecture 'mamba'. The atlas reads GGUF files of llama, qwen2, qwen3, gpt2"),
+        ({"kind": "Q4_0"}, "quantized to Q4_0; the atlas reads GGUF files of F32, F16, BF16, Q8_0"),
+        ({"expert_count": 8}, "several MLPs per layer"),
+        ({"rope.scaling.type": "yarn"}, "rotations are scaled by 'yarn'"),
+        ({"rope.dimension_count": 8}, "heads are turned in part"),
+        ({"attention.sliding_window": 16}, "attention.sliding_window"),
+    ],
+    ids=str,
+)
+def test_gguf_files_that_are_not_read_say_why(gguf, tmp_path, changed, sentence):
+    other.write_llama_gguf(tmp_path / "model.gguf", **changed)
+    with pytest.raises(InputError, match=sentence):
+        opened(tmp_path)
+
+
+def test_a_damaged_gguf_file_is_a_sentence(gguf, tmp_path):
+    other.write_llama_gguf(tmp_path / "model.gguf")
+    content = (tmp_path / "model.gguf").read_bytes()
+    for length in (len(content) - 100, 400, 30, 6):
+        (tmp_path / "model.gguf").write_bytes(content[:length])
+        with pytest.raises(InputError, match="isn't a whole GGUF file"):
+            opened(tmp_path)
+
+
+def test_without_its_package_a_gguf_file_is_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("generators.checkpoint.sources.gguf_files.find_spec", lambda name: None)
+    (tmp_path / "model.gguf").write_bytes(b"GGUF\x03\0\0\0")
+    with pytest.raises(InputError, match=r"pip install 'helix-atlas\[gguf\]'"):
+        opened(tmp_path)

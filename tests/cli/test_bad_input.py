@@ -1,0 +1,296 @@
+"""Bad checkpoints, names and registries: each is a sentence that costs nothing else."""
+
+import json
+import os
+import pickle
+import shutil
+import struct
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.checkpoints import (
+    WEIGHTS,
+    config_of,
+    edit_header,
+    read_safetensors,
+    tensors_of,
+    write_checkpoint,
+    write_json,
+)
+from tests.cli.conftest import BAD_INPUT, is_a_sentence, published, refused, results_of, without_root
+
+INDEX = f"{WEIGHTS}.index.json"
+WIDTH, POSITIONS = 24, 64
+NOT_WHOLE = "isn't a whole safetensors file"
+
+
+class Evil:
+    """Whoever unpickles this makes a file."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+def evil(folder: Path) -> bytes:
+    return pickle.dumps(Evil(folder / "unpickled"))
+
+
+# What harms a checkpoint: functions of its folder.
+Harm = Callable[[Path], object]
+
+
+def header(change: Callable[[dict], object]) -> Harm:
+    return lambda folder: edit_header(folder / WEIGHTS, change)
+
+
+def put(name: str, content: str | bytes) -> Harm:
+    return lambda folder: (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def config(content: str | bytes) -> Harm:
+    return put("config.json", content)
+
+
+def sizes(**changed: object) -> Harm:
+    return config(json.dumps({**config_of("gpt2"), **changed}))
+
+
+def weights(change: Callable[[bytes], bytes]) -> Harm:
+    return lambda folder: (folder / WEIGHTS).write_bytes(change((folder / WEIGHTS).read_bytes()))
+
+
+def header_length(length: int) -> Harm:
+    return weights(lambda content: struct.pack("<Q", length) + content[8:])
+
+
+def tensor(name: str, values: np.ndarray) -> Harm:
+    return lambda folder: write_checkpoint(folder, changed={name: values}, dtype=None)
+
+
+def spoiled(name: str, value: float) -> Harm:
+    values = tensors_of("gpt2")[name].copy()
+    values.flat[-1] = value
+    return tensor(name, values)
+
+
+def weight_map(content: object) -> Harm:
+    return lambda folder: write_json(folder / INDEX, {"weight_map": content})
+
+
+def directory(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / WEIGHTS).mkdir()
+
+
+def only_pickle(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / "pytorch_model.bin").write_bytes(evil(folder))
+
+
+def shard_is_pickle(folder: Path) -> None:
+    only_pickle(folder)
+    weight_map({"wpe.weight": "pytorch_model.bin"})(folder)
+
+
+BROKEN = {
+    "truncated-data": (weights(lambda content: content[:-100]), NOT_WHOLE),
+    "truncated-header": (weights(lambda content: content[:100]), NOT_WHOLE),
+    "truncated-length": (weights(lambda content: content[:5]), NOT_WHOLE),
+    "no-bytes": (put(WEIGHTS, b""), NOT_WHOLE),
+    "offset-past-end": (header(lambda h: h["wte.weight"].update(data_offsets=[0, 10**12])), NOT_WHOLE),
+    "offsets-overlap": (
+        header(lambda h: h["wpe.weight"].update(data_offsets=h["wte.weight"]["data_offsets"])),
+        NOT_WHOLE,
+    ),
+    "offsets-backwards": (header(lambda h: h["wpe.weight"]["data_offsets"].reverse()), NOT_WHOLE),
+    "offsets-negative": (header(lambda h: h["wpe.weight"].update(data_offsets=[-8, 10])), NOT_WHOLE),
+    "shape-not-its-bytes": (header(lambda h: h["wpe.weight"].update(shape=[POSITIONS, WIDTH + 1])), NOT_WHOLE),
+    "shape-overflows": (header(lambda h: h["wpe.weight"].update(shape=[2**40, 2**40])), NOT_WHOLE),
+    "dtype-unheard-of": (header(lambda h: h["wpe.weight"].update(dtype="Q7")), NOT_WHOLE),
+    "header-huge": (header_length(2**62), NOT_WHOLE),
+    "header-past-end": (header_length(10**7), NOT_WHOLE),
+    "header-zero": (header_length(0), NOT_WHOLE),
+    "header-no-json": (put(WEIGHTS, struct.pack("<Q", 4) + b"[[[["), NOT_WHOLE),
+    "header-empty": (
+        put(WEIGHTS, struct.pack("<Q", 2) + b"{}"),
+        "no tensor of the family 'gpt2'; it begins with none",
+    ),
+    "nan": (spoiled("wpe.weight", np.nan), "wpe.weight in the checkpoint broken holds NaN or infinity"),
+    "infinity": (spoiled("h.1.ln_2.weight", -np.inf), "h.1.ln_2.weight in the checkpoint broken holds NaN or inf"),
+    "positions-too-wide": (
+        tensor("wpe.weight", np.zeros((POSITIONS, WIDTH + 1), np.float32)),
+        "the position_embedding, has the shape 64 x 25 where config.json asks for 64 x 24",
+    ),
+    "integers": (tensor("wpe.weight", np.ones((POSITIONS, WIDTH), np.int32)), "is I32; the atlas reads F64, F32"),
+    "no-config": (lambda folder: (folder / "config.json").unlink(), "The checkpoint broken has no config.json"),
+    "config-not-json": (config("model_type: gpt2"), "config.json isn't valid JSON"),
+    "config-empty": (config(""), "config.json isn't valid JSON"),
+    "config-binary": (config(b"\x80\x04\x95"), "config.json can't be read"),
+    "config-a-list": (config(json.dumps([config_of("gpt2")])), "must hold a JSON object, not list"),
+    "config-deep": (config("[" * 200_000 + "]" * 200_000), "config.json isn't valid JSON"),
+    "config-deep-object": (config('{"a":' * 100_000), "config.json isn't valid JSON"),
+    "config-a-string": (config('"gpt2"'), "must hold a JSON object, not str"),
+    "config-endless-number": (config('{"n_embd": ' + "1" * 10_000 + "}"), "config.json isn't valid JSON"),
+    "family-unknown": (
+        sizes(model_type="mamba", vocab_size=None),
+        "'mamba' is unknown; the atlas knows gpt2, openai-gpt, bert",
+    ),
+    "family-with-escapes": (sizes(model_type="\x1b[31m\x07"), "is unknown; the atlas knows gpt2"),
+    "other-family": (config(json.dumps(config_of("bert"))), "has no tensor of the family 'bert'"),
+    "empty-folder": (
+        lambda folder: [path.unlink() for path in folder.iterdir()],
+        "The checkpoint broken has no config.json",
+    ),
+    "no-weights": (lambda folder: (folder / WEIGHTS).unlink(), "has no model.safetensors"),
+    "only-pickle": (only_pickle, "pytorch_model.bin is"),
+    "pickle-in-disguise": (lambda folder: (folder / WEIGHTS).write_bytes(evil(folder)), NOT_WHOLE),
+    "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin isn't a whole safetensors file"),
+    "directory": (directory, "has no model.safetensors"),
+    "index-not-json": (put(INDEX, "{"), "model.safetensors.index.json isn't valid JSON"),
+    "index-without-map": (put(INDEX, "{}"), "has no weight_map"),
+    "map-a-list": (weight_map(["wpe.weight"]), "has no weight_map"),
+    "map-leaves-the-folder": (weight_map({"wpe.weight": "../../etc/passwd"}), "has no weight_map"),
+    "map-to-root": (weight_map({"wpe.weight": "/etc/passwd"}), "has no weight_map"),
+    "map-to-parent": (weight_map({"wpe.weight": ".."}), "has no .."),
+    "map-to-nothing": (weight_map({"wpe.weight": "model-1-of-2.safetensors"}), "has no model-1-of-2.safetensors"),
+    "map-to-endless-name": (weight_map({"wpe.weight": "x" * 5000}), "can't be read: File name too long"),
+    "map-with-nul": (weight_map({"wpe.weight": "a\0b"}), "broken has no a"),
+    "map-to-numbers": (weight_map({"wpe.weight": 3}), "has no weight_map"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_checkpoint_is_a_sentence_that_costs_nothing_else(atlas, unharmed, broken):
+    harm, said = BROKEN[broken]
+    folder = write_checkpoint(unharmed / "broken")
+    harm(folder)
+    run = atlas("compute", "./broken")
+    err = refused(run)
+    assert err.startswith("atlas: broken: ")
+    assert said in err
+    assert run.out == ""
+    assert not (folder / "unpickled").exists()
+
+
+def test_pickle_would_have_run(tmp_path):
+    """The trap of the tests above works."""
+    only_pickle(write_checkpoint(tmp_path))
+    pickle.loads((tmp_path / "pytorch_model.bin").read_bytes())
+    assert (tmp_path / "unpickled").exists()
+
+
+def test_a_tensor_that_its_shard_lacks_is_a_sentence(atlas, project):
+    folder = write_checkpoint(project / "broken")
+    weight_map(dict.fromkeys([*read_safetensors(folder / WEIGHTS)[0], "h.1.ln_2.weight"], WEIGHTS))(folder)
+    edit_header(folder / WEIGHTS, lambda h: h.update({"h.1.ln_9.weight": h.pop("h.1.ln_2.weight")}))
+    assert "h.1.ln_2.weight can't be read from" in refused(atlas("compute", "./broken"))
+
+
+@pytest.mark.parametrize("closed", [WEIGHTS, "config.json", ""], ids=["weights", "config", "folder"])
+def test_what_may_not_be_read_is_a_sentence(atlas, closed):
+    with tempfile.TemporaryDirectory() as open_to_all:
+        project = Path(open_to_all)
+        (project / "models.yml").write_text("[]")
+        folder = write_checkpoint(project / "broken")
+        project.chmod(0o777)
+        (folder / closed).chmod(0)
+        with without_root():
+            options = ("--results", project / "results", "--registry", project / "models.yml")
+            run = atlas("compute", folder, *options)
+        (folder / closed).chmod(0o700)
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert "Permission denied" in run.err
+
+
+def test_weights_gone_bad_leave_the_results_computed_from_them_before(atlas, unharmed):
+    spoiled("wpe.weight", np.nan)(unharmed / "good")
+    run = atlas("compute", "good")
+    assert run.code == BAD_INPUT
+
+
+@pytest.mark.parametrize("harm", ["no-config", "nan", "truncated-data"])
+def test_a_report_on_a_broken_checkpoint_is_a_sentence_and_the_old_report_stays(atlas, project, harm):
+    write_checkpoint(project / "broken")
+    (project / "report").mkdir()
+    (project / "report" / "index.html").write_text("the old report")
+    BROKEN[harm][0](project / "broken")
+    refused(atlas("report", "./broken"))
+    assert [(path.name, path.read_text()) for path in (project / "report").iterdir()] == [
+        ("index.html", "the old report")
+    ]
+
+
+# To a terminal, a page, or a path, and those that are too long or no text.
+HOSTILE_NAMES = [
+    "../nowhere",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "<script>alert(1)</script>",
+    "a\x1b[31mb",
+    "a\nb\r\x07",
+]
+HOSTILE_NAMES += ["a\x00b", "", " ", "x" * 5000, "own--er/model", "\udcff"]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
+@pytest.mark.parametrize("command", ["compute", "show"])
+def test_a_name_that_is_no_model_is_a_sentence(atlas, unharmed, command, name):
+    run = atlas(command, name)
+    assert refused(run)
+    assert run.out == ""
+    assert sorted(path.name for path in unharmed.iterdir()) == ["good", "models.yml", "results"]
+
+
+def test_a_wrong_name_among_right_ones_stops_before_anything_is_computed(atlas, project):
+    shutil.rmtree(project / "results")
+    assert atlas("compute", "good", "nonsense").code == BAD_INPUT
+    assert not (project / "results").exists()
+
+
+def test_folders_with_hostile_names_become_slugs(atlas, project):
+    write_checkpoint(project / "<img src=x onerror=alert(1)>")
+    assert atlas("compute", "./<img src=x onerror=alert(1)>").code == 0
+    assert sorted(path.name for path in (project / "results").iterdir()) == ["good", "img-src-x-onerror-alert-1"]
+    name = os.fsdecode(b"model-\xff")
+    write_checkpoint(project / name)
+    run = atlas("compute", f"./{name}")
+    assert run.code == 0
+    assert json.loads(atlas("show", "model", "--json").out)["model"]["source"]["place"] == "model-\ufffd"
+
+
+BROKEN_REGISTRIES = [b"- [", b"\xff", b"- name: ../x\n  title: x"]
+EVERY = ("compute", "models", "compute good", "show away")
+
+
+@pytest.mark.parametrize(
+    ("command", "content"),
+    [
+        ("compute", None),  # `compute NAME` needs none: it may be a folder or a hub id
+        ("models", None),
+        *((command, content) for command in EVERY for content in BROKEN_REGISTRIES),
+    ],
+)
+def test_a_broken_registry_is_a_sentence(atlas, unharmed, command, content):
+    (unharmed / "models.yml").unlink()
+    if content is not None:
+        (unharmed / "models.yml").write_bytes(content)
+    assert "The registry models.yml " in refused(atlas(*command.split()))
+
+
+def test_a_folder_needs_no_registry_unless_one_is_named(atlas, project):
+    (project / "models.yml").unlink()
+    shutil.move(project / "good", project / "own")
+    assert atlas("compute", "./own", "--skip-runs", "--only", "gains").code == 0
+    assert published(project, "own").findings["gains"].status == "computed"
+    before = results_of(project)
+    assert "The registry other.yml can't be read" in refused(atlas("compute", "./own", "--registry", "other.yml"))
+    assert "'nothing' is no model in models.yml, no folder" in refused(atlas("compute", "nothing"))
+    assert results_of(project) == before

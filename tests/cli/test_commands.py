@@ -1,0 +1,376 @@
+"""The `atlas` command: what it prints, how it exits, and which models it takes."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from generators.base.errors import WeightsUnavailableError
+from generators.base.verdicts import SYMBOLS
+from generators.checkpoint.registry import Model, load_registry
+from tests.checkpoints import WEIGHTS, write_checkpoint
+from tests.cli.conftest import ATLAS, BAD_INPUT, SOME_FAILED, is_a_sentence, published, refused, results_of
+from tests.conftest import ROOT
+from tests.toy_findings import toy
+
+COMMANDS = (
+    *("build", "compute", "plan", "render", "report", "serve", "models", "show", "verify", "adopt"),
+    "count-tokens",
+)
+HEAVY = ("numpy", "pydantic", "matplotlib", "scipy", "safetensors", "huggingface_hub", "yaml", "jinja2")
+
+
+# As a process
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["compute", "--help"]], ids=" ".join)
+def test_help_imports_nothing_heavy(arguments):
+    code = (
+        f"import atexit, sys; sys.argv = ['atlas', *{arguments}];"
+        f"atexit.register(lambda: print([name for name in {HEAVY} if name in sys.modules]));"
+        "from generators.cli import main; main()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "Usage" in run.stdout
+    imported = run.stdout.splitlines()[-1]
+    assert imported == "[]" or (len(arguments) > 1 and imported == "['pydantic']")  # Typer reads options with it
+
+
+def test_the_installed_command_exits_as_it_should(project):
+    def run(*arguments):
+        return subprocess.run([ATLAS, *arguments], check=False, capture_output=True, text=True)
+
+    assert run("show", "good").returncode == 0
+    wrong = run("compute", "<script>")
+    assert wrong.returncode == BAD_INPUT
+    assert is_a_sentence(wrong.stderr)
+    assert wrong.stdout == ""
+
+
+def test_a_closed_pipe_is_no_traceback(project):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([ATLAS, "show", "good", "--json"], **pipes) as process:
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+        assert process.wait() == SOME_FAILED
+
+
+# What it prints
+
+
+def test_help_names_every_command(atlas):
+    run = atlas("--help")
+    assert run.code == 0
+    for command in COMMANDS:
+        assert re.search(rf"\b{command}\b", run.out)
+    assert run.out.count("MODEL")
+
+
+@pytest.mark.parametrize("arguments", [["compute", "--colour"], ["fly"], ["show"], ["serve", "--port", "0"]])
+def test_wrong_usage_is_exit_2(atlas, arguments):
+    assert atlas(*arguments).code == BAD_INPUT
+
+
+def test_models_lists_names_places_and_dates(atlas, project):
+    run = atlas("models")
+    assert run.code == 0
+    good, away = [line.split("\t") for line in run.out.splitlines()]
+    assert good[:2] == ["good", "Good model"]
+    assert re.fullmatch(r"computed \d{4}-\d\d-\d\d", good[3])
+    assert away == ["away", "Away", "package no-such-package-here", "not computed yet", "size: none"]
+
+
+def test_the_fields_of_an_entry_are_described_where_models_yml_says(atlas):
+    (command,) = re.findall(r"Fields are described by `atlas ([^`]+)`", (ROOT / "models.yml").read_text("utf-8"))
+    run = atlas(*command.split())
+    assert run.code == 0
+    described = {name: words for name, _, words in (line.split("\t") for line in run.out.splitlines())}
+    assert set(described) == set(Model.model_fields)
+    assert all(words.endswith(".") for words in described.values())
+
+
+def test_models_of_the_repository(atlas, tmp_path):
+    run = atlas("models", "--registry", ROOT / "models.yml", "--results", tmp_path)
+    assert run.code == 0
+    names = [model.name for model in load_registry(ROOT / "models.yml").models]
+    assert [line.split("\t")[0] for line in run.out.splitlines()] == names
+    assert "gpt2\tGPT-2 124M\thub openai-community/gpt2 revision 607a30d" in run.out
+
+
+def test_compute_says_what_it_computed_and_then_that_it_knows(atlas, project):
+    shutil.rmtree(project / "results")
+    first = atlas("compute", "good")
+    assert (first.code, first.out) == (0, "")
+    assert re.search(r"^good: computed position_scheme, helix, channels, gains, attention", first.err, re.MULTILINE)
+    second = atlas("compute", "good")
+    assert second.code == 0
+    assert re.search(r"^good: already stored: position_scheme, helix, channels", second.err, re.MULTILINE)
+
+
+def test_one_finding_alone_is_computed_and_the_others_are_left_alone(atlas, project):
+    whole = results_of(project)
+    for name in ("gains", "helix"):
+        (project / "results" / "good" / f"{name}.json").unlink()
+    run = atlas("compute", "good", "--only", "gains")
+    assert run.code == 0
+    assert run.err.splitlines()[-1] == "good: computed gains"
+    assert results_of(project) == {name: content for name, content in whole.items() if "helix.json" not in name}
+
+
+REFUSED = {
+    "compute good --only horoscope": "no finding 'horoscope'; there are position_scheme, helix",
+    "compute good --only gain": "no finding 'gain' (nearest: gains",
+    "compute goood": "'goood' is no model in models.yml (nearest: good)",
+    "compute good --models-dir nowhere": "nowhere isn't there",
+    "compute ./good --family bert": "None as num_hidden_layers",
+    "compute ./good --family gpt": "no family 'gpt' (nearest: gpt2, ",
+    "compute --family gpt2": "exactly one MODEL",
+    "compute ./good away --family gpt2": "exactly one MODEL",
+    "show away": "compute them with: atlas compute away",
+}
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_bad_arguments_are_a_sentence(atlas, unharmed, command):
+    assert REFUSED[command] in refused(atlas(*command.split()))
+
+
+def test_show_tells_every_claim(atlas, project):
+    run = atlas("show", "good")
+    assert run.code == 0
+    assert run.out.startswith("Good model: gpt2, 2 layers, 2 heads, d_model 24, 64 positions, 50 tokens; from the")
+    claims = published(project).claims
+    assert len(claims) > 20
+    for claim in claims:
+        symbol, answer = SYMBOLS[claim.verdict], claim.answer.replace("\N{NO-BREAK SPACE}", " ")
+        assert f"\n{symbol} {claim.verdict:<8}  {claim.statement}\n            {answer}\n" in run.out
+
+
+def test_show_tells_what_is_missing_and_as_json_the_published_document(atlas, project):
+    write_checkpoint(project / "partial", without=("wpe.weight",))
+    atlas("compute", "./partial")
+    assert "helix: missing: The checkpoint lacks wpe.weight (position_embedding)." in atlas("show", "partial").out
+    run = atlas("show", "good", "--json")
+    assert run.code == 0
+    assert json.loads(run.out) == published(project).model_dump(mode="json")
+    assert atlas("show", "./good").out == atlas("show", "good").out
+
+
+def test_options_can_come_from_the_environment(atlas, project, monkeypatch):
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("ATLAS_REGISTRY", str(project / "models.yml"))
+    monkeypatch.setenv("ATLAS_RESULTS", str(project / "results"))
+    assert atlas("show", "good").code == 0
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_models_dirs_are_searched_by_name(atlas, project, monkeypatch, how):
+    (project / "empty").mkdir()
+    write_checkpoint(project / "weights" / "away", "bert")
+    if how == "option":
+        run = atlas("compute", "away", "--models-dir", "empty", "--models-dir", "weights")
+    else:
+        monkeypatch.setenv("ATLAS_MODELS", os.pathsep.join(["empty", "weights"]))
+        run = atlas("compute", "away")
+    assert run.code == 0
+    assert json.loads(atlas("show", "away", "--json").out)["model"]["family"] == "bert"
+
+
+# What can't be downloaded, what fails
+
+
+def test_a_model_that_cannot_be_had_is_exit_1_only_where_it_is_named(atlas, project):
+    named, every = atlas("compute", "away"), atlas("compute", "--all")
+    assert (named.code, named.err) == (SOME_FAILED, "away: The package no-such-package-here isn't installed.\n")
+    assert every.code == 0
+    assert named.err in every.err
+
+
+REMOTE = "- name: remote\n  title: Remote\n  group: Far\n  sources: [{hub: owner/remote}]\n"
+
+
+@pytest.fixture
+def remote(project, monkeypatch) -> list[str]:
+    """Have a model on the hub in the registry; note what the hub is asked for."""
+    asked = []
+
+    def files(hub, source, older=False):
+        asked.append(source.hub)
+        raise WeightsUnavailableError("The hub is far away.")
+
+    with (project / "models.yml").open("a") as file:
+        file.write(REMOTE)
+    monkeypatch.setattr("generators.checkpoint.sources.hub.Hub.files", files)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_asked"),
+    [([], False), (["--all"], True), (["remote"], True), (["--group", "Far"], True), (["good"], False)],
+)
+def test_the_hub_is_asked_for_no_model_that_was_not_named(atlas, remote, arguments, is_asked):
+    run = atlas("compute", *arguments)
+    assert (remote == ["owner/remote"]) == is_asked
+    assert ("remote: The hub is far away." in run.err) == is_asked
+    assert run.code == (SOME_FAILED if "remote" in arguments else 0)
+
+
+@pytest.mark.parametrize("arguments", [["good", "--all"], ["good", "--group", "Far"], ["--group", "Near"]])
+def test_models_are_named_in_one_way(atlas, remote, arguments):
+    run = atlas("compute", *arguments)
+    assert run.code == BAD_INPUT
+    assert "Name models, or a --group, or --all" in run.err or "There is no group 'Near'; there are: Far." in run.err
+
+
+def test_the_site_comes_first_and_again_only_if_anything_was_computed(atlas, remote, monkeypatch):
+    steps = []
+    monkeypatch.setattr("generators.cli._make_site", lambda *_: steps.append("site") or [])
+    run = atlas("build")
+    assert (run.code, steps) == (0, ["site"])
+    assert "2 models are not computed. What that takes isn't known now: " in run.out
+    Path("results/good/gains.json").unlink()
+    atlas("build")
+    assert steps == ["site", "site", "site"]
+
+
+def test_results_of_an_older_version_are_shown_and_named_until_they_are_computed_anew(atlas, remote, monkeypatch):
+    """The site is made of what is stored; only the command that is named measures anew."""
+    from dataclasses import replace
+
+    from generators import findings
+    from generators.findings import FINDINGS
+
+    raised = tuple(replace(one, version=one.version + (one.name == "gains")) for one in FINDINGS)
+    monkeypatch.setattr("generators.cli._make_site", lambda *_: [])
+    before = Path("results/good/gains.json").read_bytes()
+    monkeypatch.setattr(findings, "FINDINGS", raised, raising=False)
+    for _ in range(2):
+        run = atlas("build")
+        assert (run.code, Path("results/good/gains.json").read_bytes()) == (0, before)
+        assert "Results of 1 model are of an older version of gains" in run.out
+        assert run.out.count("atlas compute\n") == 1
+    assert atlas("compute", "good").code == 0
+    assert json.loads(Path("results/good/gains.json").read_text())["version"] == 2
+    assert "older version" not in atlas("build").out
+
+
+def test_a_plan_says_what_models_take(atlas, remote):
+    run = atlas("plan")
+    good, away, far, together = (line.split("\t") for line in run.out.splitlines())
+    assert good[:2] == ["good", "0 bytes"]
+    assert away[1:5] == ["?", "?", "?", "The package no-such-package-here isn't installed."]
+    assert far[1:6] == ["?", "?", "?", "The hub is far away.", "not computed yet"]
+    assert together[0].endswith("not counting 2 that can't be downloaded.")
+
+
+def test_results_of_ones_own_lie_over_the_tracked_ones_until_they_are_adopted(atlas, project, monkeypatch):
+    def stored():
+        return {name: data for name, data in results_of(project).items() if "/." not in name}
+
+    whole = stored()
+    (project / "results" / "good" / "gains.json").unlink()
+    monkeypatch.delenv("ATLAS_RESULTS")
+    tracked = stored()
+    assert "good: computed gains" in atlas("compute", "good").err
+    assert {name: data for name, data in stored().items() if "local" not in name} == tracked
+    assert (project / "results" / "local" / "good" / "gains.json").is_file()
+    assert atlas("verify").code == 0
+    assert "gains: missing" not in atlas("show", "good").out
+    assert atlas("adopt").out == "Moved from results/local/ to results/: good/gains\n"
+    assert stored() == whole
+
+
+def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, unharmed):
+    registry = unharmed / "models.yml"
+    registry.write_text(registry.read_text().replace("folder: good", "package: gone"))
+    run = atlas("compute", "good")
+    assert (run.code, run.err) == (0, "good: The package gone isn't installed. Its stored results stay.\n")
+
+
+def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, monkeypatch):
+    def breaking(inputs):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("generators.findings.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    write_checkpoint(project / "other")
+    run = atlas("compute", "./other")
+    assert run.code == SOME_FAILED
+    assert "atlas: other: broken failed: ZeroDivisionError: a bug\n" in run.err
+    assert "other: computed whole\n" in run.err
+
+
+def test_a_full_disk_is_a_sentence_and_exit_1(atlas, unharmed, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    write_checkpoint(unharmed / "other")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert "No space left on device" in refused(atlas("compute", "./other"), SOME_FAILED)
+
+
+def test_a_bad_model_does_not_keep_the_others_from_being_computed(atlas, project):
+    shutil.rmtree(project / "results")
+    (project / "broken").mkdir()
+    run = atlas("compute", "./broken", "good")
+    assert run.code == BAD_INPUT
+    assert "atlas: broken: The checkpoint broken has no config.json.\n" in run.err
+    assert "good: computed position_scheme, helix" in run.err
+    assert atlas("show", "good").code == 0
+
+
+def test_a_bad_model_among_all_is_exit_1(atlas, project):
+    (project / "good" / WEIGHTS).write_bytes(b"")
+    shutil.rmtree(project / "results")
+    run = atlas("compute")
+    assert run.code == SOME_FAILED
+    assert run.err.splitlines()[-1].startswith("atlas: good: ")
+    assert is_a_sentence(run.err)
+
+
+# A family that is named, and a hub that may not be asked
+
+
+def test_a_type_without_a_table_is_read_by_the_one_that_is_named(atlas, project):
+    write_checkpoint(project / "strange", config={"model_type": "gpt2_of_mine"})
+    assert atlas("compute", "./strange", "--skip-runs").code == 0
+    plain = published(project, "strange")
+    assert plain.model.family == "gpt2_of_mine (read without a table)"
+    assert plain.findings["gains"].status == "not_applicable"
+    assert "no table for models of type gpt2_of_mine" in (plain.findings["gains"].reason or "")
+    assert atlas("compute", "./strange", "--family", "gpt2", "--skip-runs").code == 0
+    named = published(project, "strange")
+    assert named.model.family == "gpt2"
+    assert named.findings["gains"].metrics == published(project).findings["gains"].metrics
+
+
+NOTHING = SimpleNamespace(damaged=[])
+
+
+@pytest.mark.parametrize("command", ["compute", "build", "report", "count-tokens"])
+def test_offline_the_hub_is_not_asked(atlas, project, monkeypatch, command):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: pytest.fail("the hub was asked"))
+    for work in ("make_pages", "run_mkdocs"):
+        monkeypatch.setattr(
+            f"generators.site.build.{work}",
+            lambda *_, **__: SimpleNamespace(rendered=NOTHING, failures=[], sentences=[]),
+        )
+    (project / "text.txt").write_text("a text")
+    texts = ["text.txt"] if command == "count-tokens" else []
+    run = atlas(command, "owner/never-read", *texts, "--offline")
+    assert run.code == SOME_FAILED
+    assert "The model hub can't be reached and owner/never-read isn't in its local cache." in run.err
+    assert "Traceback" not in run.err
+
+
+@pytest.mark.parametrize("command", ["compute", "build", "report"])
+@pytest.mark.parametrize("option", [("--budget", "0"), ("--budget", "-3"), ("--device", "abacus")], ids=" ".join)
+def test_how_models_cannot_be_run_is_a_sentence_and_nothing_is_touched(atlas, unharmed, command, option):
+    err = refused(atlas(command, "good", *option))
+    assert option[0] in err or option[1] in err

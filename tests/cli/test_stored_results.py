@@ -1,0 +1,162 @@
+"""Damaged results are found and made again; a report takes the place of nothing else."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from generators import findings as all_findings
+from generators.checkpoint.registry import Registry
+from tests.cli.conftest import BAD_INPUT, SOME_FAILED, is_a_sentence, refused, results_of
+from tests.toy_findings import toy
+
+HARM = [b"", b"{}", b"{\xff", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize(("name", "code"), [("helix", SOME_FAILED), ("model", BAD_INPUT)])
+def test_damaged_results_are_a_sentence_and_made_anew(atlas, project, harm, name, code):
+    whole = results_of(project)
+    (project / "results" / "good" / f"{name}.json").write_bytes(harm)
+    shown = atlas("show", "good")
+    assert f"{name}.json are damaged" in refused(shown, code)
+    listed, again = atlas("models"), atlas("compute", "good")
+    assert (listed.code, again.code) == (0, 0)
+    if name == "model":
+        assert listed.out.splitlines()[0].split("\t")[3] == "damaged"
+    else:
+        assert "helix: missing: The stored results" in shown.out
+        assert "The first norm dials positions down." in shown.out  # the other findings are shown
+        assert "good: helix is computed again: The stored results" in again.err
+        assert re.search(r"^good: computed helix; already stored: ", again.err, re.MULTILINE)
+    assert results_of(project) == whole
+
+
+def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
+    (project / "taken").write_text("a file, not a folder")
+    refused(atlas("compute", "good", "--results", "taken"), SOME_FAILED)
+
+
+@pytest.fixture
+def nothing_made(monkeypatch) -> None:
+    """Have no report made: bad input is found before anything is."""
+    from generators.site import report
+
+    for work in ("compute_model", "make_pages", "run_mkdocs"):
+        monkeypatch.setattr(report, work, lambda *_, **__: pytest.fail("something was made"))
+
+
+@pytest.mark.parametrize("model", ["nonsense", "./nowhere", "<script>"])
+def test_a_report_on_what_is_no_model_is_a_sentence(atlas, project, nothing_made, model):
+    refused(atlas("report", model))
+    assert not (project / "report").exists()
+
+
+@pytest.mark.parametrize("taken", ["my-thesis", "my-thesis/chapter-1.txt"])
+def test_a_report_takes_the_place_of_nothing_else(atlas, project, nothing_made, taken):
+    (project / taken).parent.mkdir(exist_ok=True)
+    (project / taken).write_text("years of work")
+    assert "is no report; name another" in refused(atlas("report", "./good", "--output", "my-thesis"))
+    assert (project / taken).read_text() == "years of work"
+
+
+@pytest.fixture
+def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
+    """Have two findings computed, of which one breaks, and nothing drawn; note what would be made into pages."""
+    from generators.site import report
+    from generators.site.build import Made
+    from generators.site.pages import Rendered
+
+    noted: list[tuple[Registry, Path]] = []
+
+    def breaking(inputs):
+        raise ZeroDivisionError("a bug")
+
+    def make_pages(registry, store, *_, **__):
+        assert store.finding("good", "whole").status == "computed"
+        noted.append((registry, store.root))
+        return Made(Rendered([], [], ["A figure is damaged."]), [])
+
+    monkeypatch.setattr(all_findings, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr(report, "make_pages", make_pages)
+    monkeypatch.setattr(report, "run_mkdocs", lambda *_, **__: None)
+    return noted
+
+
+def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, only_computed):
+    run = atlas("report", "./good", "--output", "there")
+    assert run.code == SOME_FAILED
+    assert "atlas: broken failed: ZeroDivisionError: a bug\natlas: A figure is damaged.\n" in run.err
+    assert run.out == "The report is in there/; open there/index.html in a browser.\n"
+
+
+def test_a_report_needs_no_registry_and_keeps_its_results_to_itself(atlas, unharmed, only_computed):
+    (unharmed / "models.yml").unlink()
+    assert "report/" in atlas("report", "./good").out
+    ((registry, root),) = only_computed
+    assert [model.name for model in registry.models] == ["good"]
+    assert root == Path("report") / ".results"
+    assert sorted(path.name for path in (root / "good").glob("*.json")) == ["broken.json", "model.json", "whole.json"]
+
+
+def flipped(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-40] + bytes([content[-40] ^ 1]) + content[-39:])
+
+
+def the_arrays_of(project: Path, finding: str) -> Path:
+    (path,) = (project / "results" / "good").glob(f"{finding}.*.npz")
+    return path
+
+
+def test_verify_names_everything_that_is_wrong(atlas, project):
+    shutil.copytree(project / "results" / "good", project / "results" / "headless")
+    (project / "results" / "headless" / "model.json").unlink()
+    helix, gains, model = (project / "results" / "good" / f"{name}.json" for name in ("helix", "gains", "model"))
+    helix.write_text(helix.read_text().replace('"status": "computed"', '"status": "missing"'))
+    flipped(the_arrays_of(project, "channels"))
+    the_arrays_of(project, "attention").unlink()
+    gains.write_bytes(gains.read_bytes()[:100])
+    model.write_text(model.read_text().replace("Good model", "Better model"))
+    run = atlas("verify")
+    assert (run.code, run.out) == (SOME_FAILED, "")
+    lines = sorted(run.err.splitlines())
+    assert all(is_a_sentence(line) for line in lines)
+    wrong = [
+        "The stored arrays results/good/attention.*.npz can't be read: No such file or directory.",
+        "The stored arrays results/good/channels.*.npz are damaged: their digest is another one.",
+        "The stored results results/good/gains.json are damaged: they aren't JSON.",
+        "The stored results results/good/helix.json are damaged: their digest is another one.",
+        "The stored results results/good/model.json are damaged: their digest is another one.",
+        "results/headless has results but does not say of which model.",
+    ]
+    assert [re.sub(r"\.[0-9a-f]{16}\.npz", ".*.npz", line).removeprefix("atlas: ") for line in lines] == wrong
+
+
+@pytest.fixture
+def other(project) -> Path:
+    return shutil.copytree(project / "results", project / "other")
+
+
+def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
+    whole = results_of(project)
+    (project / "results" / "good" / "gains.json").unlink()
+    flipped(the_arrays_of(project, "helix"))
+    run = atlas("adopt", "other")
+    assert (run.code, run.out, run.err) == (0, "Copied from other/: good/gains, good/helix\n", "")
+    assert results_of(project) == whole
+    assert atlas("verify").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["verify"], "All results in results/ are intact.\n"),
+        (["adopt", "results"], "Copied from results/: nothing\n"),
+        (["adopt", "nowhere"], "Copied from nowhere/: nothing\n"),
+    ],
+)
+def test_where_all_is_well_nothing_changes(atlas, unharmed, command, said):
+    run = atlas(*command)
+    assert (run.code, run.out, run.err) == (0, said, "")
