@@ -171,6 +171,11 @@ def told(finding: Finding, measured: Measurements) -> str:
     return " ".join(html.unescape(str(words.details(measured.metrics))).split())
 
 
+def alts(finding: Finding, measured: Measurements) -> dict[str, str]:
+    """Return what every figure shows, in words."""
+    return {figure.name: caption(finding.name, figure.name, measured).alt for figure in finding.figures(measured)}
+
+
 def assert_of_its_type(finding: Finding, measured: Measurements) -> None:
     """Check that metrics are of their type, and nothing else, when they come back from JSON."""
     stored = json.loads(json.dumps(measured.metrics, allow_nan=False))
