@@ -24,6 +24,9 @@ from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 Array = np.ndarray
 Weights = dict[str, Array]
 VOCABULARY = 400
+HOSTILE = (  # texts that break pages and figures
+    "$x^2$", "\\alpha$", "a_b^c", "<b>&amp;</b>", "漢字", "שלום", "\n\t", "{}%s", "", "e\u0301", "`*_`",
+)  # fmt: skip
 
 
 def architecture(

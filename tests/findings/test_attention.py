@@ -197,22 +197,7 @@ def test_reading_positions_lies_beyond_chance(noise):
     assert qk_judged(noise, (0.3, 0.3), (0.3, 0.3), limit=0.29).verdict == "holds"
 
 
-@pytest.mark.parametrize("d", [48, 128, 768])
-def test_thresholds_are_on_one_scale_for_all_widths(noise, d):
-    """A matrix that half reads 20 directions and is half spread is as far beyond chance at any width."""
-    by_chance = 20 / d
-    share = 0.5 + 0.5 * by_chance
-    m = noise.metrics
-    rows = {name: [{"layer": 0, "raw": share, "folded": None}] for name in "QKV"}
-    changed = {
-        "shares": {"E": {**m["shares"]["E"], **rows}},
-        "chance": {"reads_tokens": synthetic.null(by_chance, by_chance)},
-    }
-    found = synthetic.by_id(ATTENTION, synthetic.measured_with(m, changed, chance_share=by_chance))
-    assert found["qkv-read-tokens"].value == pytest.approx(0.5)
-
-
-def test_chance_of_the_corner_is_that_of_directions_drawn_at_random(noise):
+def test_chance_of_the_corner(noise):
     """Of two sums of squared overlaps of five random directions with five others, the smaller."""
     drawn = np.sort([
         min(np.sum(turned_at_random(seed, side)[:5, :5] ** 2) for side in range(2))
@@ -422,7 +407,7 @@ def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):
     assert chance["limit"] == pytest.approx(best.max(), rel=1e-3)
 
 
-def test_the_interval_of_the_best_head_draws_queries_again_in_blocks():
+def test_interval_of_the_best_head():
     """Its weight changes from one half of the context to the other: blocks move the mean more than single ones."""
     arch = synthetic.architecture(n_ctx=128, n_layer=1)
     weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})

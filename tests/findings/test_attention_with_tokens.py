@@ -190,7 +190,7 @@ def test_tokens_are_drawn_by_their_counts():
     assert drawn_by == "the counts"
 
 
-def test_tokens_are_drawn_by_the_frequency_of_words_and_those_that_are_none_not_at_all():
+def test_tokens_are_drawn_by_frequency_of_words():
     logs = np.full(120, np.nan)
     logs[[3, 7]] = np.log([0.09, 0.01])
     shares, _, drawn_by = drawn_tokens((frequency("wordfreq", logs), frequency("index", -np.arange(120.0), True)))
