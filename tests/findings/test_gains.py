@@ -8,8 +8,9 @@ from generators.drawing.svg import svg
 from generators.findings import plantings
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.gains.claims import SAME, WITHOUT
-from generators.findings.gains.figures import _position_std, layers_drawn
+from generators.findings.gains.figures import MOST_PANELS, _position_std, layers_drawn
 from generators.findings.gains.measure import log_correlation
+from generators.site.words import caption
 from tests import synthetic
 
 D = 48
@@ -120,6 +121,12 @@ def test_deep_models_have_a_panel_for_layers_evenly_spaced(layers):
     assert (drawn[0], drawn[-1]) == (0, layers - 1)
     assert len(set(np.diff(drawn))) <= 2
     assert (np.diff(drawn) > 0).all()
+
+
+@pytest.mark.parametrize("layers", [MOST_PANELS, MOST_PANELS + 1])
+def test_captions_count_the_layers_that_are_drawn(layers):
+    said = caption("gains", "gains-ln1", compute(gaussian(layers), layers)).how_to_read
+    assert (f"{MOST_PANELS} layers, evenly spaced among {layers}" in said) == (layers > MOST_PANELS)
 
 
 def test_without_a_norm_before_the_first_attention():

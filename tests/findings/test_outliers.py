@@ -444,6 +444,14 @@ def test_what_the_pictures_show_is_told(clumped, named):
     assert two(m["typical_distance"]) in alts["nearest-neighbours"]
 
 
+@pytest.mark.parametrize("count", [1, 2, 59])
+def test_median_distance_of_any_number_of_members(count):
+    result = compute(cloud(26)[0])
+    result.arrays["member_nearest"] = np.random.default_rng(26).uniform(1, 2, count).astype(np.float32)
+    median = two(np.median(result.arrays["member_nearest"]))
+    assert synthetic.alts(OUTLIERS, result)["nearest-neighbours"].endswith(f"{median}.")
+
+
 @pytest.mark.parametrize(("count", "most"), [(5, 10), (5, 5), (100, 7), (1, 40), (50257, 1024)])
 def test_places_are_spread_from_the_first_to_the_last(count, most):
     places = spread(count, most)

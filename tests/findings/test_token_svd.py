@@ -131,6 +131,13 @@ def test_a_mean_must_have_ten_times_the_mean_variance(length, verdict):
     assert claim.verdict == verdict
 
 
+def test_a_mean_along_the_widest_spread_is_one():
+    E = np.random.default_rng(3).standard_normal((V, D)) * np.where(np.arange(D) < 2, 8.0, 0.5)
+    E -= E.mean(axis=0)
+    E[:, 0] += 9
+    assert of_the_mean(compute(E)).verdict == "holds"
+
+
 # Planes
 
 
