@@ -17,10 +17,11 @@ from generators.base.architecture import Rotary
 from generators.findings import anchor, distance, induction, position_line, rogue, rotary_use, stream
 from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs
+from generators.findings.measured import Measurements
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.by_reference import attention_to
-from tests.findings.stand_in import StandIn
+from tests.findings.stand_in import StandIn, measure_run
 
 Array = np.ndarray
 Verdicts = dict[str, str]
@@ -46,10 +47,14 @@ def walk(rng: np.random.Generator, n: int) -> Array:
     return steps / np.sqrt(steps.var(axis=0).mean())
 
 
-def verdicts(finding: Finding[Any], inputs: Inputs, only: Iterable[str] | None = None) -> Verdicts:
+def verdicts(finding: Finding[Any], measured: Measurements[Any], only: Iterable[str] | None = None) -> Verdicts:
     """Return the verdicts of some claims, all of them by default."""
-    found = synthetic.verdicts(finding, finding.measure(inputs))
+    found = synthetic.verdicts(finding, measured)
     return {claim: found[claim] for claim in (found if only is None else only)}
+
+
+def run_verdicts(finding: Finding[Any], *given: Any, only: Iterable[str] | None = None, **planted: Any) -> Verdicts:
+    return verdicts(finding, measure_run(finding, *given, **planted), only)
 
 
 def seed_of(rng: np.random.Generator) -> int:
@@ -78,8 +83,8 @@ def pairs_at_random(rng: np.random.Generator) -> Verdicts:
         return np.stack([attention_to(rows, weights, arch, layer) for rows in states(layer, ids)])
 
     costs = amounts(rng, pairs)
-    run: Any = StandIn(arch, None, kind="rotary", length=n, states=states, attend=attend, pairs=costs)
-    return verdicts(rotary_use.FINDING, Inputs(weights, arch, run=run))
+    planted = {"kind": "rotary", "states": states, "attend": attend, "pairs": costs}
+    return run_verdicts(rotary_use.FINDING, arch, None, weights, **planted)
 
 
 def distances_at_random(rng: np.random.Generator) -> Verdicts:
@@ -96,8 +101,7 @@ def distances_at_random(rng: np.random.Generator) -> Verdicts:
         scores = np.sqrt(shares[layer]) * profiles[layer][:, back] + np.sqrt(1 - shares[layer]) * content
         return softmax(np.where(back < 0, -np.inf, scores), axis=-1)
 
-    run: Any = StandIn(arch, None, kind=None, length=n, attend=attend, affords=8)
-    return verdicts(distance.FINDING, Inputs({}, arch, run=run), ["first-layer-blind"])
+    return run_verdicts(distance.FINDING, arch, only=["first-layer-blind"], attend=attend, affords=8)
 
 
 class Repeating(StandIn):
@@ -135,8 +139,7 @@ def looking_at_random(rng: np.random.Generator) -> Verdicts:
         ]
         return np.broadcast_to(np.stack(looks), (len(ids), heads, n, n))
 
-    run: Any = StandIn(arch, None, kind=None, length=n, attend=attend, affords=4)
-    return verdicts(induction.FINDING, Inputs({}, arch, run=run), ["some-head-copies"])
+    return run_verdicts(induction.FINDING, arch, only=["some-head-copies"], attend=attend, affords=4)
 
 
 def silencing_at_random(rng: np.random.Generator) -> Verdicts:
@@ -158,7 +161,8 @@ def silencing_at_random(rng: np.random.Generator) -> Verdicts:
     stand_in = Repeating(arch, None, kind=None, length=n, attend=attend, affords=induction.measure.SETS)
     stand_in.parts = amounts(rng, layers * heads).reshape(layers, heads)
     run: Any = stand_in
-    return verdicts(induction.FINDING, Inputs({}, arch, run=run), ["repeats-need-that-head", "fed-by-previous-token"])
+    measured = induction.FINDING.measure(Inputs({}, arch, run=run))
+    return verdicts(induction.FINDING, measured, ["repeats-need-that-head", "fed-by-previous-token"])
 
 
 def directions_at_random(rng: np.random.Generator) -> Verdicts:
@@ -179,9 +183,8 @@ def directions_at_random(rng: np.random.Generator) -> Verdicts:
         contexts, tokens = (drawn.standard_normal((len(ids), m, D)) for m in (1, n))
         return curve + mean + contexts @ spread + tokens
 
-    run: Any = StandIn(arch, None, kind=None, length=n, states=states, shifts=(axes * UNEVEN) @ axes.T)
     only = ["curve-stays-low-dimensional", "positions-and-contexts-apart", "avoids-all-ones", "needs-the-mean"]
-    return verdicts(stream.FINDING, Inputs({}, arch, run=run), only)
+    return run_verdicts(stream.FINDING, arch, only=only, states=states, shifts=(axes * UNEVEN) @ axes.T)
 
 
 def curves_at_random(rng: np.random.Generator) -> Verdicts:
@@ -202,8 +205,7 @@ def curves_at_random(rng: np.random.Generator) -> Verdicts:
         def states(stage: int, ids: Array) -> Array:
             return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + positions
 
-        run: Any = StandIn(arch, None, kind=None, length=n, states=states, costs=costs, affords=128)
-        return verdicts(position_line.FINDING, Inputs({}, arch, run=run), only)
+        return run_verdicts(position_line.FINDING, arch, only=only, states=states, costs=costs, affords=128)
 
     shape = measured(curve, ["position-is-a-line", "one-channel-carries-position"])
     return shape | measured(carried, ["position-channel-needed"])
@@ -218,8 +220,8 @@ def rows_at_random(rng: np.random.Generator) -> Verdicts:
     def states(stage: int, ids: Array) -> Array:
         return np.zeros((*ids.shape, D))
 
-    run: Any = StandIn(arch, P, length=n, states=states, affords=anchor.measure.OTHER_ROWS)
-    return verdicts(anchor.FINDING, Inputs({"position_embedding": P}, arch, run=run), ["position-0-needed"])
+    planted = {"states": states, "affords": anchor.measure.OTHER_ROWS}
+    return run_verdicts(anchor.FINDING, arch, P, {"position_embedding": P}, only=["position-0-needed"], **planted)
 
 
 def gains_at_random(rng: np.random.Generator) -> Verdicts:
@@ -238,10 +240,9 @@ def gains_at_random(rng: np.random.Generator) -> Verdicts:
     def states(stage: int, ids: Array) -> Array:
         return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + offset
 
-    run: Any = StandIn(arch, None, kind=None, length=n, states=states)
     known = (TokenFrequency("counts", "counts drawn at random", counts, 1.0, False),)
     only = ["rogue-is-ln2", "rogue-is-frequency"]
-    return verdicts(rogue.FINDING, Inputs(weights, arch, frequencies=known, run=run), only)
+    return run_verdicts(rogue.FINDING, arch, None, weights, known, only=only, states=states)
 
 
 STAND_INS: dict[str, tuple[Callable[[np.random.Generator], Verdicts], ...]] = {

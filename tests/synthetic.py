@@ -24,6 +24,9 @@ from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 Array = np.ndarray
 Weights = dict[str, Array]
 VOCABULARY = 400
+HOSTILE = (  # texts that break pages and figures
+    "$x^2$", "\\alpha$", "a_b^c", "<b>&amp;</b>", "漢字", "שלום", "\n\t", "{}%s", "", "e\u0301", "`*_`",
+)  # fmt: skip
 
 
 def architecture(
@@ -169,6 +172,11 @@ def told(finding: Finding, measured: Measurements) -> str:
     """Return what a model's page says of a finding, in plain text but for its tags."""
     words = environment().get_template(f"findings/{finding.name}.md.j2").make_module({"root": ""})
     return " ".join(html.unescape(str(words.details(measured.metrics))).split())
+
+
+def alts(finding: Finding, measured: Measurements) -> dict[str, str]:
+    """Return what every figure shows, in words."""
+    return {figure.name: caption(finding.name, figure.name, measured).alt for figure in finding.figures(measured)}
 
 
 def assert_of_its_type(finding: Finding, measured: Measurements) -> None:

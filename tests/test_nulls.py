@@ -36,7 +36,7 @@ def test_every_claim_about_weights_is_tried_on_some_null():
     assert about_weights <= tried
 
 
-def test_claims_in_use_are_tried_on_a_model_before_its_training_and_on_a_trained_one():
+def test_claims_in_use_are_tried():
     """On a trained one those of findings that have an exchange; on stand-ins those that neither can test."""
     before, exchanged, stand_in = ({claim for claim, _ in verdicts(null, SEEDS[0])} for null in nulls.RUNNING_NULLS)
     assert before == {rule.id for f in RUNNING for rule in f.rules}
@@ -74,7 +74,7 @@ if nulls.RESULTS.is_file():  # until `make nulls` has been run to its end
             assert tested >= 0.95 * stored.draws, claim
 
 
-def test_a_claim_may_hold_in_one_of_a_hundred_draws_and_in_few_more_where_draws_are_many():
+def test_allowed_number_of_draws():
     """A rule that lets through exactly 1 % is above 1 % in half of all counts; the more draws, the less so."""
     assert nulls.most(200) == 2
     assert nulls.most(1000) == 18
@@ -89,7 +89,7 @@ def test_what_is_excused_is_there():
 
 
 @pytest.mark.parametrize("null", [nulls.NULLS[0], nulls.NULLS[6]], ids=lambda null: null.name)
-def test_what_is_known_without_measuring_is_what_would_be_measured(null):
+def test_foregone_verdicts_are_measured_ones(null):
     findings = [finding for finding in FINDINGS if controls_of(finding.name).foregone]
     assert findings
     quick = dict(nulls.verdicts(null, 7, findings))

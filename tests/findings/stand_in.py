@@ -1,12 +1,16 @@
 """A model to be run that is none: what it gives is planted, so that what a finding measures is known."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from generators.base.architecture import Architecture
+from generators.findings.contract import Finding
+from generators.findings.inputs import Inputs
+from generators.findings.measured import Measurements
 from generators.runner.texts import TextWindows, TokenizedText
 
 Array = np.ndarray
@@ -225,3 +229,17 @@ class StandInLoss:
         costs = sum(run._costs.get(c, 0.0) for c in run._held) + run._pairs[run._still].sum()
         costs += run._by @ run._shifts @ run._by
         return 2 + wobble * (run._needs * run.off + costs)
+
+
+def measure_run(
+    finding: Finding[Any],
+    architecture: Architecture,
+    P: Array | None = None,
+    weights: Mapping[str, Array] | None = None,
+    frequencies: Sequence[Any] = (),
+    **planted: Any,
+) -> Measurements[Any]:
+    """Return what a finding measures of a stand-in with as many positions as its architecture has."""
+    given = {"kind": None if P is None else "table", "length": architecture.n_ctx, **planted}
+    run: Any = StandIn(architecture, P, **given)
+    return finding.measure(Inputs(weights or {}, architecture, frequencies=tuple(frequencies), run=run))

@@ -11,7 +11,6 @@ from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention.heads import random_keys
 from generators.findings.attention.measure import PANEL_PIXELS
 from generators.findings.inputs import NotApplicableError
-from generators.site.words import caption
 from tests import synthetic
 from tests.findings.by_reference import attention_to_positions
 
@@ -171,7 +170,7 @@ def qk_judged(noise, q, k, limit=0.05):
         raw, folded = (None if value is None else 5 * value for value in both)
         corners[name] = {"raw": raw, "folded": folded}
     inside = {"top5": {"P": {**m["top5"]["P"], **corners}}, "chance": {"top5": synthetic.null(0.5, 5 * limit)}}
-    return {claim.id: claim for claim in ATTENTION.claims(synthetic.measured_with(m, inside))}["qk-read-positions"]
+    return synthetic.by_id(ATTENTION, synthetic.measured_with(m, inside))["qk-read-positions"]
 
 
 @pytest.mark.parametrize(("q", "k", "verdict"), [
@@ -191,7 +190,6 @@ def test_reading_positions_is_judged_with_the_gain_folded_in(noise, q, k, verdic
     assert claim.threshold == 0.05
     assert claim.interval is None  # weights are no sample
     assert claim.baseline == claim.chance.median == pytest.approx(beyond(0.1, 5 / 48))
-    assert ("in the raw weights" in claim.answer) is (q[1] is not None)
 
 
 def test_reading_positions_lies_beyond_chance(noise):
@@ -199,22 +197,7 @@ def test_reading_positions_lies_beyond_chance(noise):
     assert qk_judged(noise, (0.3, 0.3), (0.3, 0.3), limit=0.29).verdict == "holds"
 
 
-@pytest.mark.parametrize("d", [48, 128, 768])
-def test_thresholds_are_on_one_scale_for_all_widths(noise, d):
-    """A matrix that half reads 20 directions and is half spread is as far beyond chance at any width."""
-    by_chance = 20 / d
-    share = 0.5 + 0.5 * by_chance
-    m = noise.metrics
-    rows = {name: [{"layer": 0, "raw": share, "folded": None}] for name in "QKV"}
-    changed = {
-        "shares": {"E": {**m["shares"]["E"], **rows}},
-        "chance": {"reads_tokens": synthetic.null(by_chance, by_chance)},
-    }
-    found = ATTENTION.claims(synthetic.measured_with(m, changed, chance_share=by_chance))
-    assert {claim.id: claim for claim in found}["qkv-read-tokens"].value == pytest.approx(0.5)
-
-
-def test_chance_of_the_corner_is_that_of_directions_drawn_at_random(noise):
+def test_chance_of_the_corner(noise):
     """Of two sums of squared overlaps of five random directions with five others, the smaller."""
     drawn = np.sort([
         min(np.sum(turned_at_random(seed, side)[:5, :5] ** 2) for side in range(2))
@@ -240,29 +223,12 @@ def test_a_gain_can_take_back_what_a_matrix_reads():
     found = result.metrics["top5"]["P"]["Q"]
     assert found["raw"] > 2.5
     assert found["folded"] < 0.5
-    claim = {claim.id: claim for claim in ATTENTION.claims(result)}["qk-read-positions"]
-    assert claim.verdict == "fails"
-    said = synthetic.told(ATTENTION, result)
-    assert "the five leading directions of Q and K overlap with P's no more than by chance" in said
+    assert synthetic.verdicts(ATTENTION, result)["qk-read-positions"] == "fails"
 
 
 # What is read and written, against matrices turned at random
 
 
-def with_share(vectors, k, inside):
-    """Return a square matrix; a share of it lies along the first k of these directions, the rest along the others."""
-    d = len(vectors)
-    rows = ortho_group.rvs(d, random_state=1)
-    W = np.sqrt(inside / k) * vectors[:, :k] @ rows[:k]
-    return W + np.sqrt((1 - inside) / (d - k)) * vectors[:, k:] @ rows[k:]
-
-
-def directions(weights, source):
-    role = {"P": "position_embedding", "E": "token_embedding"}[source]
-    return np.linalg.svd(weights[role].astype(np.float64))[2].T
-
-
-CHANCE = 21 / 48  # directions
 SHARE_CLAIMS = {  # claim -> embedding, matrices, what it is called in `chance`
     "qkv-read-tokens": ("E", ("Q", "K", "V"), "reads_tokens"),
     "writes-positions": ("P", ("O",), "writes_positions"),
@@ -277,51 +243,8 @@ def for_share_claims(much, little):
     return [(claim, *row) for claim in SHARE_CLAIMS for row in (little if claim == LITTLE else much)]
 
 
-def value_of(claim, share, chance=CHANCE):
-    return share if claim == LITTLE else beyond(share, chance)
-
-
-@pytest.mark.parametrize(("claim", "inside", "verdict"), for_share_claims(
-    [(1.0, "holds"), (0.53, "holds"), (0.46, "fails"), (0.2, "fails")],
-    [(0.0, "holds"), (0.21, "holds"), (0.23, "fails"), (0.6, "fails")],
-))  # fmt: skip
-def test_planted_shares_are_found(decoder, claim, inside, verdict):
-    """Chance is 21 of 48 directions, half of it 0.219; 0.466 is 0.05 of what chance leaves."""
-    weights, arch = decoder
-    source, names, _ = SHARE_CLAIMS[claim]
-    weights = {**weights, **{f"blocks.0.{norm}.gain": np.ones(48, np.float32) for norm in ("ln1", "ln2")}}
-    W = with_share(directions(weights, source), 21, inside)
-    found = claims_of({**weights, **{f"blocks.0.{MATRICES[name]}": W for name in names}}, arch)[claim]
-    assert found.value == pytest.approx(value_of(claim, inside), abs=1e-6)
-    assert found.threshold == (pytest.approx(CHANCE / 2) if claim == LITTLE else 0.05)
-    assert found.baseline == found.chance.median == pytest.approx(value_of(claim, CHANCE), abs=0.09)
-    assert found.verdict == verdict
-    assert found.interval is None
-
-
-@pytest.mark.parametrize("left_out", ["Q", "K", "V"])
-def test_the_smallest_share_of_q_k_and_v_counts(decoder, left_out):
-    weights, arch = decoder
-    weights = {**weights, "blocks.0.ln1.gain": np.ones(48, np.float32)}
-    W = with_share(directions(weights, "E"), 21, 1.0)
-    planted = {f"blocks.0.{MATRICES[name]}": W for name in "QKV" if name != left_out}
-    claim = claims_of({**weights, **planted}, arch)["qkv-read-tokens"]
-    assert claim.verdict == "fails"
-    rest = directions(weights, "E")[:, :21].T @ weights[f"blocks.0.{MATRICES[left_out]}"]
-    total = np.sum(weights[f"blocks.0.{MATRICES[left_out]}"].astype(float) ** 2)
-    assert claim.value == pytest.approx(beyond(np.sum(rest.astype(float) ** 2) / total, CHANCE), abs=1e-4)
-
-
-def test_what_is_planted_in_layer_1_or_in_the_other_embeddings_directions_does_not_count(decoder):
-    weights, arch = decoder
-    of_P, of_E = (with_share(directions(weights, source), 21, 1.0) for source in "PE")
-    planted = {f"blocks.0.{MATRICES[name]}": of_P for name in ("Q", "K", "V", "MLP in")}
-    planted |= {"blocks.0.attn.o": of_E, "blocks.1.attn.o": of_P, "blocks.1.mlp.in": of_E}
-    found = claims_of({**weights, **planted}, arch)
-    assert {claim: found[claim].verdict for claim in SHARE_CLAIMS} == dict.fromkeys(SHARE_CLAIMS, "fails")
-    top = reading(directions(weights, "P")[:, :5], 48)
-    read = claims_of({**weights, "blocks.1.attn.q": top, "blocks.1.attn.k": top}, arch)
-    assert read["qk-read-positions"].verdict == "fails"
+def value_of(claim, share):
+    return share if claim == LITTLE else beyond(share, 21 / 48)
 
 
 @pytest.mark.parametrize(("claim", "times", "limit", "verdict"), for_share_claims(
@@ -329,14 +252,23 @@ def test_what_is_planted_in_layer_1_or_in_the_other_embeddings_directions_does_n
     [(0.5, 0.9, "holds"), (0.51, 0.9, "fails"), (0.5, 0.5, "fails"), (0.49, 0.5, "holds")],
 ))  # fmt: skip
 def test_thresholds_of_shares(noise, claim, times, limit, verdict):
+    """The smallest share of the first layer's matrices counts, with the gain folded in."""
     m = noise.metrics
     source, names, stored = SHARE_CLAIMS[claim]
-    share = times * m["chance_share"]
-    rows = {name: [{**m["shares"][source][name][0], "raw": 0.9, "folded": share}] for name in names}
-    nulls = {stored: synthetic.null(m["chance_share"], limit * m["chance_share"])}
-    changed = synthetic.measured_with(m, {"shares": {source: {**m["shares"][source], **rows}}, "chance": nulls})
-    found = {claim.id: claim for claim in ATTENTION.claims(changed)}[claim]
-    assert (found.verdict, found.value) == (verdict, pytest.approx(value_of(claim, share)))
+    by_chance = m["chance_share"]
+    share = times * by_chance
+    nulls = {stored: synthetic.null(by_chance, limit * by_chance)}
+    later = {"layer": 1, "raw": 0.9, "folded": 1 - share}
+    for smallest in names:
+        rows = {
+            name: [{"layer": 0, "raw": 0.9, "folded": share if name == smallest else 0.9}, later] for name in names
+        }
+        changed = synthetic.measured_with(m, {"shares": {source: {**m["shares"][source], **rows}}, "chance": nulls})
+        found = synthetic.by_id(ATTENTION, changed)[claim]
+        assert (found.verdict, found.value) == (verdict, pytest.approx(value_of(claim, share)))
+        assert found.threshold == (pytest.approx(by_chance / 2) if claim == LITTLE else 0.05)
+        assert found.baseline == found.chance.median == pytest.approx(value_of(claim, by_chance))
+        assert found.interval is None
 
 
 def test_chance_turns_each_matrix_and_keeps_its_spectrum(decoder):
@@ -364,19 +296,6 @@ def test_chance_turns_each_matrix_and_keeps_its_spectrum(decoder):
         assert chance[name]["draws"] == 200
         assert chance[name]["median"] == pytest.approx(np.median(drawn), abs=0.4 * drawn.std())
         assert chance[name]["limit"] == pytest.approx(np.sort(drawn)[limit], abs=1.2 * drawn.std())
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("rank", [2, 8, 64])
-def test_on_noise_of_any_rank_nothing_is_found(rank, seed):
-    arch = synthetic.architecture(n_ctx=256, d_model=64, n_layer=1)
-    rng = np.random.default_rng([seed, rank])
-    weights = synthetic.gaussian_weights(arch, seed=seed)
-    for role in MATRICES.values():
-        width = weights[f"blocks.0.{role}"].shape[1]
-        weights[f"blocks.0.{role}"] = rng.standard_normal((64, rank)) @ rng.standard_normal((rank, width))
-    found = claims_of(weights, arch)
-    assert {claim: found[claim].verdict for claim in found if found[claim].verdict != "fails"} == {}
 
 
 # Positional kernels
@@ -488,7 +407,7 @@ def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):
     assert chance["limit"] == pytest.approx(best.max(), rel=1e-3)
 
 
-def test_the_interval_of_the_best_head_draws_queries_again_in_blocks():
+def test_interval_of_the_best_head():
     """Its weight changes from one half of the context to the other: blocks move the mean more than single ones."""
     arch = synthetic.architecture(n_ctx=128, n_layer=1)
     weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
@@ -521,28 +440,25 @@ def test_a_previous_token_head_puts_half_its_weight_there(sharpness, weight):
 def test_without_tokens_their_parts_are_null(decoder):
     weights, arch = decoder
     full = compute(weights, arch).metrics
-    less = compute({r: w for r, w in weights.items() if r != "token_embedding"}, arch).metrics
+    result = compute(without(weights, "token_embedding"), arch)
+    synthetic.assert_drawn_and_described(ATTENTION, result)
+    less = result.metrics
     assert less["shares"] == {**full["shares"], "E": None}
     assert less["top5"]["P"] == full["top5"]["P"]
     assert not less["top5"].get("E")
     assert less["positional_kernels"] == full["positional_kernels"]
     assert less["token_kernels"] is less["chance"]["reads_tokens"] is less["chance"]["mlp_reads_tokens"] is None
-    claims = claims_of(without(weights, "token_embedding"), arch)
-    assert [claim for claim in claims if claims[claim].verdict == "untested"] == [
-        "qkv-read-tokens",
-        "mlp-reads-tokens",
-        "previous-token-with-tokens",
-    ]
-    assert claims["qkv-read-tokens"].answer == "The token embedding isn't in this checkpoint."
+    untested = [claim for claim, verdict in synthetic.verdicts(ATTENTION, result).items() if verdict == "untested"]
+    assert untested == ["qkv-read-tokens", "mlp-reads-tokens", "previous-token-with-tokens"]
 
 
 def test_without_mlp_matrices_only_their_claim_is_untested(decoder):
     weights, arch = decoder
-    result = compute({r: w for r, w in weights.items() if "mlp" not in r}, arch)
+    result = compute(without(weights, "mlp.in"), arch)
+    synthetic.assert_drawn_and_described(ATTENTION, result)
     assert "MLP in" not in result.metrics["shares"]["P"]
     assert "MLP in" not in result.metrics["top5"]["P"]
-    verdicts = {claim.id: claim.verdict for claim in ATTENTION.claims(result)}
-    assert verdicts == {
+    assert synthetic.verdicts(ATTENTION, result) == {
         "qk-read-positions": "fails", "qkv-read-tokens": "fails", "writes-positions": "fails",
         "mlp-reads-tokens": "untested", "mlp-ignores-positions": "untested", "previous-token-head": "fails",
         "previous-token-with-tokens": "fails",
@@ -552,10 +468,10 @@ def test_without_mlp_matrices_only_their_claim_is_untested(decoder):
 
 def test_an_mlp_of_layer_1_does_not_stand_in_for_layer_0(decoder):
     weights, arch = decoder
-    without = {role: w for role, w in weights.items() if role != "blocks.0.mlp.in"}
-    assert [row["layer"] for row in compute(without, arch).metrics["shares"]["P"]["MLP in"]] == [1]
-    for claim in ("mlp-ignores-positions", "mlp-reads-tokens"):
-        assert claims_of(without, arch)[claim].verdict == "untested"
+    result = compute(without(weights, "blocks.0.mlp.in"), arch)
+    assert [row["layer"] for row in result.metrics["shares"]["P"]["MLP in"]] == [1]
+    verdicts = synthetic.verdicts(ATTENTION, result)
+    assert verdicts["mlp-ignores-positions"] == verdicts["mlp-reads-tokens"] == "untested"
 
 
 @pytest.mark.parametrize(("role", "untested"), [
@@ -608,31 +524,20 @@ def test_tables_name_what_they_hold(decoder):
         assert (row["raw"], row["folded"], row["chance"]) == (*both.values(), 25 / 48)
     assert result.tables["positional_kernels"].named() == result.metrics["positional_kernels"]["heads"]
     assert result.tables["token_kernels"].named() == result.metrics["token_kernels"]["heads"]
-    without = compute({r: w for r, w in weights.items() if r != "token_embedding"}, arch)
-    assert without.tables["shares"].columns == ("layer", "matrix", "in_P", "in_P_folded")
-    assert set(without.tables["top5"].column("embedding")) == {"P"}
-
-
-@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in", "ln1.gain"])
-def test_every_number_is_of_its_type_and_every_figure_drawn_and_described(decoder, absent):
-    weights, arch = decoder
-    result = compute({role: w for role, w in weights.items() if absent not in role}, arch)
-    synthetic.assert_of_its_type(ATTENTION, result)
-    synthetic.assert_drawn_and_described(ATTENTION, result)
-    words = caption("attention", "overlap-panels", result)
-    assert ("of P and of E" in words.how_to_read) is (absent != "token_embedding")
+    tables = compute(without(weights, "token_embedding"), arch).tables
+    assert tables["shares"].columns == ("layer", "matrix", "in_P", "in_P_folded")
+    assert set(tables["top5"].column("embedding")) == {"P"}
 
 
 def test_alt_texts_tell_the_numbers(decoder):
     arch = decoder[1]
     result = compute(plantings.with_positional_heads(decoder[0], arch, {(0, 1): 1, (1, 0): 1}), arch)
-    alt = {figure.name: caption("attention", figure.name, result).alt for figure in ATTENTION.figures(result)}
-    m, heads = result.metrics, result.metrics["positional_kernels"]["heads"]
-    assert f"Q {two(m['top5']['P']['Q']['raw'] * 48 / 25)}, K " in alt["overlap-panels"]
-    assert alt["shares-by-layer"].startswith("In the first layer, P's top 21 directions hold ")
-    assert alt["shares-by-layer"].endswith("; chance is 44\u00a0%.")
-    assert f"with a weight of {share(heads[1]['weight_at_1'])} at offset 1." in alt["positional-kernels"]
+    alt, m = synthetic.alts(ATTENTION, result), result.metrics
+    heads = m["positional_kernels"]["heads"]
     peaks = [head["peak_offset"] for head in heads]
-    expected = f"{peaks.count(1)} have their kernel's peak at the previous token and {peaks.count(0)} at the token "
-    expected += "itself."
-    assert alt["kernel-map"].endswith(expected)
+    assert f"Q {two(m['top5']['P']['Q']['raw'] * 48 / 25)}, K " in alt["overlap-panels"]
+    assert "top 21 directions" in alt["shares-by-layer"]
+    assert "chance is 44\u00a0%" in alt["shares-by-layer"]
+    assert share(heads[1]["weight_at_1"]) in alt["positional-kernels"]
+    assert f"{peaks.count(1)} have" in alt["kernel-map"]
+    assert f"{peaks.count(0)} at the token itself" in alt["kernel-map"]

@@ -67,7 +67,7 @@ def test_what_is_stored_in_half_precision_is_near_enough():
     assert again.heads.shape == (arch.n_layer * arch.n_head, COMPONENTS + 2, COMPONENTS + 2)
 
 
-def test_a_planted_head_loses_the_previous_token_when_positions_are_blurred():
+def test_blur_takes_the_previous_token():
     weights = plantings.with_positional_heads(WEIGHTS, ARCH, {(1, 0): 1})
     rows = synthetic.measure(FINDING, weights, ARCH).metrics["heads"]
     planted = next(row for row in rows if (row["layer"], row["head"]) == (1, 0))

@@ -1,5 +1,6 @@
 """What every finding keeps to: its metrics, what it declares, its claims, its words."""
 
+import io
 import json
 import re
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from generators.findings.judging import VERDICTS
 from generators.findings.measured import Measurements, Table
 from generators.site.words import caption, environment
 from generators.tokens.frequency import TokenFrequency
+from generators.tokens.readable import readable_form
 from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 from tests import synthetic
 from tests.findings.by_reference import attention_to
@@ -57,8 +59,11 @@ def weights_of(seed: int, planted: bool) -> dict[str, np.ndarray]:
 
 
 def vocabulary() -> ModelVocabulary:
-    marks = np.random.default_rng(3).random(V) < 0.5
-    return assemble({i: Token(f"w{i}".encode(), f"w{i}", bool(marks[i]), special=i < 3) for i in range(V)}, V)
+    """Return words, but texts that break pages and figures for all tokens that huddle or are long, and for others."""
+    marks, hostile = np.random.default_rng(3).random(V) < 0.5, synthetic.HOSTILE
+    texts = [hostile[i % len(hostile)] if i % 5 == 0 or i in CLUMP or i in LONG else f"w{i}" for i in range(V)]
+    raw = [text.encode() for text in texts]
+    return assemble({i: Token(t, readable_form(t), bool(marks[i]), special=i < 3) for i, t in enumerate(raw)}, V)
 
 
 def frequencies() -> tuple[TokenFrequency, ...]:
@@ -154,7 +159,7 @@ every_measured = pytest.mark.parametrize(
 
 
 @every_finding
-def test_every_finding_is_measured_in_some_scenes_and_it_is_known_in_which(finding):
+def test_scenes_of_every_finding(finding):
     assert tuple(scenes()) == SCENES
     assert [scene for scene in SCENES if found(finding, scene) is not None] == scenes_for(finding)
     assert len(scenes_for(finding)) >= 2
@@ -172,7 +177,7 @@ def test_stored_metrics_are_those_that_were_measured(finding, scene):
 
 
 @every_finding
-def test_a_number_that_is_missing_is_named_and_one_of_another_name_refused(finding):
+def test_missing_and_renamed_numbers(finding):
     stored = json.loads(json.dumps(all_measured(finding)[0].metrics))
     for key in stored:
         there = {name: value for name, value in stored.items() if name != key}
@@ -288,8 +293,8 @@ class Watched:
 def test_what_is_read_is_declared_and_what_is_declared_is_read(finding):
     applicable = [name for name in scenes() if name != "bare" and found(finding, name) is not None]
     watched = [Watched(finding, scenes()[name]) for name in applicable]
-    for each in watched:
-        finding.measure(cast(Inputs, each))
+    for name, each in zip(applicable, watched, strict=True):
+        assert finding.measure(cast(Inputs, each)).metrics == measured(finding, name).metrics, "the same every time"
     assert set().union(*(each.architecture.asked for each in watched)) == set(finding.config)
     declared = {name for name in (*finding.needs, *finding.uses) if name in CAPABILITIES}
     assert set().union(*(each.asked for each in watched)) == declared
@@ -367,7 +372,7 @@ def test_claims_and_figures_need_no_more_than_what_is_stored(finding, scene):
 
 
 @every_finding
-def test_a_finding_that_was_not_measured_leaves_every_claim_untested(finding):
+def test_unmeasured_claims_are_untested(finding):
     claims = finding.untested("The weights aren't here.")
     assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
     assert {(claim.verdict, claim.answer) for claim in claims} <= {("untested", "The weights aren't here.")}
@@ -402,17 +407,20 @@ def figure_names(finding: Finding[Any]) -> set[str]:
 
 
 @every_measured
-def test_every_figure_has_words(finding, scene):
+def test_every_figure_has_words(finding, scene, recwarn):
     result = measured(finding, scene)
     figures = finding.figures(result)
     assert len({figure.name for figure in figures}) == len(figures)
     for figure in figures:
+        if scene == "planted":
+            figure.draw().savefig(io.BytesIO(), format="svg")  # with names of tokens in it
         words = caption(finding.name, figure.name, result)
         for text in (words.how_to_read, words.alt):
             assert text.endswith("."), text
             assert not UNSAID & words_in(text), text
         assert figure.title
         assert not figure.title.endswith(".")
+    assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
 
 
 @every_finding
@@ -459,7 +467,7 @@ def stored(fresh: Measurements[Any], asked: set[str]) -> Measurements[Any]:
 
 
 @every_finding
-def test_facts_on_entities_name_figures_and_ask_for_what_is_measured(finding):
+def test_facts_on_entities(finding):
     """An array or a table is asked for by a string: one that no model has would go unnoticed."""
     asked: set[str] = set()
     there: set[str] = set()

@@ -67,7 +67,7 @@ def test_a_planted_channel_is_found_whatever_its_sign(sign):
     }
 
 
-def test_where_embeddings_are_projected_into_the_stream_its_channels_are_not_theirs():
+def test_projected_embeddings_have_other_channels():
     result = found(0.8, raising(PLANTED, channels=2 * D))
     assert result.metrics["ln2_channel"] is None
     assert verdicts(result)["frequency-is-ln2"] == "untested"
@@ -81,23 +81,10 @@ def test_a_channel_that_ln2_does_not_raise_is_not_ln2s():
     assert verdicts(found(3))["frequency-is-ln2"] == "untested"
 
 
-@pytest.mark.parametrize(("sign", "verdict"), [(-1, "holds"), (1, "fails")])
-def test_the_sign_of_norm_and_frequency_is_shown(sign, verdict):
-    rng = np.random.default_rng(1)
-    log_frequency = rng.uniform(0, 10, V)
-    E = rng.standard_normal((V, D)) * np.exp(sign * 0.05 * log_frequency)[:, None]
-    claim = {c.id: c for c in FREQUENCY.claims(compute(E, frequencies(log_frequency)))}["frequent-shorter"]
-    assert claim.verdict == verdict
-    assert (
-        "Frequent tokens have shorter embeddings." if sign < 0 else "Frequent tokens have larger norms, not smaller."
-    ) in claim.answer
-
-
 def test_a_proxy_is_shown_and_not_judged():
     E, log_frequency = planted(3)
     for known in (frequencies(log_frequency, proxy=True), ()):
         result = compute(E, known)
-        assert set(verdicts(result).values()) == {"untested"}
         assert {claim.answer for claim in FREQUENCY.claims(result)} == {NO_FREQUENCIES.reason}
         assert result.metrics["proxy"]
 
@@ -116,7 +103,6 @@ def test_of_few_tokens_with_a_frequency_nothing_is_claimed():
     E, log_frequency = planted(3)
     log_frequency[99:] = np.nan
     result = compute(E, frequencies(log_frequency))
-    assert set(verdicts(result).values()) == {"untested"}
     assert {claim.answer for claim in FREQUENCY.claims(result)} == {TOO_FEW.reason}
     assert result.metrics["contest"] is result.metrics["probe"] is result.metrics["chance"] is None
 
@@ -128,7 +114,7 @@ def claim_of(result, claim: str):
     return {c.id: c for c in FREQUENCY.claims(result)}[claim]
 
 
-def test_a_frequency_that_is_spread_over_all_channels_is_no_channels():
+def test_frequency_spread_over_channels():
     """Frequency along a random direction, strong enough for every channel to have some of it."""
     rng = np.random.default_rng(5)
     log_frequency = rng.uniform(0, 10, V)
@@ -140,15 +126,13 @@ def test_a_frequency_that_is_spread_over_all_channels_is_no_channels():
     assert claim.verdict == "fails"
     assert claim.threshold == chance["limit"] > chance["median"] > 0.5
     assert result.metrics["probe"]["rho"] > 0.95
-    assert "frequency is spread over the channels" in claim.answer
-    assert f"a linear probe on all of them reads it at {result.metrics['probe']['rho']:.2f}." in claim.answer
+    assert f"{result.metrics['probe']['rho']:.2f}" in claim.answer
 
 
 def test_without_frequency_in_any_direction_the_probe_reads_none():
     rng = np.random.default_rng(6)
     result = compute(rng.standard_normal((V, D)), frequencies(rng.uniform(0, 10, V)))
     assert abs(result.metrics["probe"]["rho"]) < 0.1
-    assert "a linear probe on all channels reaches only" in claim_of(result, "frequency-channel").answer
 
 
 def falling(rng: np.random.Generator) -> np.ndarray:
@@ -174,10 +158,9 @@ def test_a_norm_that_falls_with_the_id_may_be_drift():
     claim = claim_of(compute(E, frequencies(log_frequency)), "frequent-shorter")
     assert claim.value < -0.7
     assert claim.verdict == "fails"
-    assert "so this may be drift." in claim.answer
 
 
-def test_a_norm_that_follows_frequency_and_not_the_id_is_no_drift():
+def test_norm_that_follows_frequency():
     rng = np.random.default_rng(8)
     log_frequency = -np.arange(V) / V + 0.3 * rng.standard_normal(V)
     E = rng.standard_normal((V, 32)) * np.exp(-0.5 * log_frequency)[:, None]
@@ -188,7 +171,7 @@ def test_a_norm_that_follows_frequency_and_not_the_id_is_no_drift():
     assert claim.interval[0] < claim.value < claim.interval[1]
 
 
-def test_a_walk_correlates_with_falling_values_no_more_than_drift_does():
+def test_walk_against_drift():
     held, plain = 0, 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -202,7 +185,7 @@ def test_a_walk_correlates_with_falling_values_no_more_than_drift_does():
     assert held <= 1
 
 
-def test_drifting_correlations_are_those_of_values_with_waves_turned_round():
+def test_drifting_correlations_by_dct():
     rng = np.random.default_rng(9)
     rows, values = rng.standard_normal((3, 200)), rng.standard_normal(200)
     found = drifting_correlations(unit_ranks(rows, np.float32), values, 2, np.random.default_rng(4))
@@ -216,7 +199,7 @@ def test_drifting_correlations_are_those_of_values_with_waves_turned_round():
 
 
 @pytest.mark.parametrize(("channels", "limit"), [(128, 2), (199, 2), (200, 3), (768, 8)])
-def test_a_channel_picked_at_random_is_below_the_limit_once_in_a_hundred(channels, limit):
+def test_rank_of_a_random_channel(channels, limit):
     chance = rank_of_any(channels)
     assert (chance["median"], chance["limit"]) == ((channels + 1) / 2, limit)
     assert (limit - 1) / channels <= 0.01
@@ -224,20 +207,17 @@ def test_a_channel_picked_at_random_is_below_the_limit_once_in_a_hundred(channel
 
 def test_of_few_channels_none_can_be_singled_out():
     E, log_frequency = planted(3)
-    claim = claim_of(compute(E[:, :64], frequencies(log_frequency), raising(PLANTED, 64)), "frequency-is-ln2")
-    assert claim.verdict == "untested"
-    assert "only 64 channels" in claim.answer
+    result = compute(E[:, :64], frequencies(log_frequency), raising(PLANTED, 64))
+    assert verdicts(result)["frequency-is-ln2"] == "untested"
 
 
-def test_where_several_channels_top_as_many_layers_none_is_singled_out():
+def test_tied_channels_are_not_singled_out():
     gains = raising(PLANTED)
     for layer in (0, 1):
         gains[layer][PLANTED + 1] = 3
     result = found(3, gains)
     assert result.metrics["ln2_tied"] == [PLANTED, PLANTED + 1]
-    claim = claim_of(result, "frequency-is-ln2")
-    assert claim.verdict == "untested"
-    assert f"{PLANTED}, {PLANTED + 1} each have the largest gain in equally many layers." in claim.answer
+    assert verdicts(result)["frequency-is-ln2"] == "untested"
 
 
 def test_the_place_of_a_channel_has_an_interval():
@@ -258,9 +238,7 @@ def test_the_candidate_that_leads_is_named():
     assert contest["order"][0] == "frequency_channel"
     low, high = contest["lead_interval"]
     assert 0 < low < contest["lead"] < high
-    assert f"Of the three candidates, channel {PLANTED} correlates most with frequency" in synthetic.told(
-        FREQUENCY, result
-    )
+    assert f"channel {PLANTED} correlates most" in synthetic.told(FREQUENCY, result)
 
 
 def test_candidates_that_cannot_be_distinguished_are_said_to_be():
@@ -271,7 +249,7 @@ def test_candidates_that_cannot_be_distinguished_are_said_to_be():
     assert "No candidate leads" in synthetic.told(FREQUENCY, result)
 
 
-def test_intervals_hold_the_correlation_and_shrink_with_more_tokens():
+def test_intervals_shrink_with_more_tokens():
     E, log_frequency = planted(1)
     many = compute(E, frequencies(log_frequency)).metrics["correlations"]
     few = compute(E[:200], frequencies(log_frequency[:200])).metrics["correlations"]
@@ -340,26 +318,14 @@ def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
     assert verdicts(changed)["frequency-is-ln2"] == verdict
 
 
-@pytest.mark.parametrize(
-    ("rho", "drift", "verdict", "end"),
-    [
-        (-0.31, -0.1, "holds", "Frequent tokens have shorter embeddings."),
-        (
-            -0.29,
-            -0.1,
-            "fails",
-            "neither much smaller nor much larger norms. At most −0.30 is allowed.",
-        ),
-        (-0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
-        (-0.47, -0.44, "holds", "Frequent tokens have shorter embeddings."),
-        (0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
-        (0.82, -0.44, "fails", "Frequent tokens have larger norms, not smaller. At most −0.46 is allowed."),
-    ],
-)
-def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):
+@pytest.mark.parametrize(("rho", "drift", "verdict", "threshold"), [
+    (-0.31, -0.1, "holds", -0.3), (-0.29, -0.1, "fails", -0.3), (-0.45, -0.44, "fails", -0.46),
+    (-0.47, -0.44, "holds", -0.46), (0.45, -0.44, "fails", -0.46), (0.82, -0.44, "fails", -0.46),
+])  # fmt: skip
+def test_frequent_shorter_claim(metrics, rho, drift, verdict, threshold):
     chance = {"norm_rho": synthetic.null(0.0, drift)}
     claim = claim_of(synthetic.measured_with(metrics, {"chance": chance}, norm_rho=rho), "frequent-shorter")
-    assert (claim.verdict, claim.answer.endswith(end)) == (verdict, True)
+    assert (claim.verdict, claim.value, claim.threshold) == (verdict, rho, pytest.approx(threshold))
 
 
 # Figures, and what is stored
@@ -367,23 +333,15 @@ def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):
 
 def test_what_the_pictures_show_is_told():
     result = found(1, raising(3))
-    said = {figure.name: caption("frequency", figure.name, result) for figure in FREQUENCY.figures(result)}
-    m = result.metrics
+    alt, m = synthetic.alts(FREQUENCY, result), result.metrics
     rho, contrast, row = m["frequency_channel"]["rho"], m["contrast_channel"], m["correlations"][0]
-    assert said["frequency-channel"].alt == (
-        f"Channel {PLANTED} correlates with log-frequency at ρ = {rho:+.2f}; channel {contrast['channel']}, the "
-        f"median one, at {contrast['rho']:+.2f}.".replace("-0", "−0")
-    )
-    assert "source: planted counts; 100\u00a0% of the tokens are covered." in said["frequency-channel"].how_to_read
-    assert said["frequency-candidates"].alt.startswith(
-        f"Rank correlations with log-frequency: frequency channel {rho:+.2f} ({row['low']:+.2f} to "
-        f"{row['high']:+.2f}); norm "
-    )
+    said = f"channel {contrast['channel']}, the median one, at {contrast['rho']:+.2f}".replace("-0", "−0")
+    assert f"Channel {PLANTED} " in alt["frequency-channel"]
+    assert f"{rho:+.2f}; {said}" in alt["frequency-channel"]
+    assert f"{rho:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})" in alt["frequency-candidates"]
+    assert "100\u00a0%" in caption("frequency", "frequency-channel", result).how_to_read
     unknown = synthetic.measured_with(m, norm_rho=None)
-    assert (
-        caption("frequency", "norm-frequency", unknown).alt
-        == "Norm and log-frequency have no correlation: one of them is constant."
-    )
+    assert "no correlation" in caption("frequency", "norm-frequency", unknown).alt
 
 
 @pytest.mark.parametrize("gains", [None, raising(3)])

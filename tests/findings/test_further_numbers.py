@@ -25,7 +25,7 @@ def metrics_of(name: str, weights: Mapping[str, np.ndarray]) -> Any:
 # Channels: how far off zero
 
 
-def test_channels_off_zero_are_counted_and_their_means_grow_with_their_stds():
+def test_channels_off_zero():
     rng = np.random.default_rng(0)
     std = rng.uniform(0.5, 2, D)
     rows = rng.standard_normal((4000, D)) * std
@@ -48,7 +48,7 @@ def test_constant_channels_are_left_out_of_centers():
 # Frequency: a line in log-frequency
 
 
-def test_a_straight_channel_zero_in_the_middle_has_the_mean_that_rare_tokens_give_it():
+def test_mean_of_a_straight_channel():
     rng = np.random.default_rng(1)
     x = rng.exponential(1, 3000).clip(max=6)
     middle = (x.min() + x.max()) / 2
@@ -68,7 +68,7 @@ def test_a_bent_channel_is_explained_by_groups_and_not_by_a_line():
     assert found["r2_groups"] > 0.95
 
 
-def test_a_shifted_channel_has_a_mean_that_frequencies_do_not_explain():
+def test_mean_of_a_shifted_channel():
     x = np.linspace(0, 1, 2000)
     found = channel_line(x + 5, x)
     assert found["mean_expected"] == pytest.approx(0, abs=1e-6)
@@ -84,7 +84,7 @@ def test_constant_channels_and_frequencies_have_no_line():
 # Zero layers: partners alike
 
 
-def test_tokens_of_one_length_are_alike_and_tokens_at_random_are_not():
+def test_partners_alike():
     values = np.random.default_rng(2).standard_normal(5000)
     near = np.flatnonzero(np.abs(values - 1) < 0.05)
     found = alike(values, near)
@@ -143,7 +143,7 @@ def test_tokens_on_one_side_of_the_first_direction_are_counted():
     assert found["one_sign_share"] == pytest.approx(share)
 
 
-def test_an_output_matrix_turned_away_from_tokens_is_beyond_chance():
+def test_output_matrix_away_from_tokens():
     rng = np.random.default_rng(6)
     weights = synthetic.gaussian_weights(synthetic.architecture(n_ctx=64, d_model=D), 0)
     weights["token_embedding"] = weights["token_embedding"] * np.geomspace(1, 0.05, D, dtype=np.float32)

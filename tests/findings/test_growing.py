@@ -213,7 +213,7 @@ def test_whatever_is_done_with_an_absent_number_raises():
             compare(absent)
 
 
-def test_what_is_absent_deep_inside_is_found_and_the_rest_is_unchanged():
+def test_absent_deep_inside():
     stored = {"layers": [{"a": 1}, {"a": 2, "b": 3}], "other": [1, 2]}
     assert with_nulls(stored, [("layers", 0, "b")]) == {
         **stored,

@@ -5,9 +5,8 @@ import pytest
 
 from generators.findings import plantings
 from generators.findings.heads import FINDING
-from generators.findings.inputs import Inputs
 from tests import synthetic
-from tests.findings.stand_in import StandIn
+from tests.findings.stand_in import measure_run
 
 N, D, LAYERS = 120, 48, 2
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
@@ -25,7 +24,7 @@ def measured(looks, weights=None, kind="table", arch=ARCH, P=None):
     weights = {**(WEIGHTS if weights is None else weights)}
     if P is not None:
         weights["position_embedding"] = P
-    return FINDING.measure(Inputs(weights, arch, run=StandIn(arch, P, kind=kind, length=N, looks=looks)))
+    return measure_run(FINDING, arch, P, weights, kind=kind, looks=looks)
 
 
 def test_a_planted_head_is_found_with_its_weight():
@@ -99,7 +98,7 @@ def test_weights_that_foretell_text():
     assert result.metrics["forecast"]["rho"] > 0.5
 
 
-def test_random_tokens_seen_twice_are_predicted_by_a_model_that_repeats():
+def test_random_tokens_seen_twice():
     result = measured([0.9])
     assert {row["positions"] for row in result.metrics["repeated"]} == {"as they are", "in groups", "removed"}
     assert all(0 <= row["share"] <= 1 for row in result.metrics["repeated"])

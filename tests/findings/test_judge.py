@@ -77,7 +77,7 @@ def test_answers_that_are_not_given_are_those_of_failing():
     assert judged(Found(3.0, "One for all.")).answer == "One for all."
 
 
-def test_unevery_claim_say_why_and_nothing_else():
+def test_untested_says_why():
     claim = judged(Untested("There are none."))
     assert (claim.verdict, claim.answer, claim.threshold) == ("untested", "There are none.", 2.0)
     assert (claim.value, claim.interval, claim.baseline, claim.chance) == (None, None, None, None)
@@ -99,7 +99,7 @@ def test_the_median_of_what_was_drawn_is_the_baseline():
     ((1.9, 2.1), True), ((2.1, 2.3), False), ((1.0, 1.9), False), ((2.0, 2.5), False),
     ((0.9, 1.1), True), ((0.5, 0.9), False), ((1.0, 1.4), False),
 ])  # fmt: skip
-def test_a_verdict_is_close_when_its_interval_holds_the_cutoff_of_holds_or_of_partly(interval, close):
+def test_interval_with_a_cutoff_is_close(interval, close):
     assert judged(Found(1.05, ANSWERS, interval=interval)).close is close
     assert judged(Found(1.05, ANSWERS, interval=interval), holds=None, partly=None).close is False
 
@@ -108,11 +108,11 @@ def test_a_verdict_is_close_when_its_interval_holds_the_cutoff_of_holds_or_of_pa
     (0.89, False), (0.91, True), (1.09, True), (1.11, False), (1.79, False), (1.81, True), (2.19, True),
     (2.21, False), (None, False),
 ])  # fmt: skip
-def test_without_an_interval_a_value_within_a_tenth_of_a_cutoff_is_close(value, close):
+def test_value_near_a_cutoff_is_close(value, close):
     assert judged(Found(value, ANSWERS)).close is close
 
 
-def test_a_cutoff_that_would_change_no_verdict_makes_nothing_close():
+def test_cutoff_without_effect_is_not_close():
     near = Found(2.05, ANSWERS, interval=(1.9, 2.1))
     assert judged(replace(near, extra_condition_met=False)).close is False
     assert judged(replace(near, extra_condition_met=False, partly_condition_met=True), partly=2.0).close is True
@@ -122,7 +122,7 @@ def test_a_cutoff_that_would_change_no_verdict_makes_nothing_close():
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.5, "fails"), (1.9, "fails"), (2.0, "untested"), (9.0, "untested")])
-def test_a_threshold_that_chance_reaches_is_failed_by_what_does_not_reach_it_and_tests_nothing_else(value, verdict):
+def test_threshold_that_chance_reaches(value, verdict):
     chance = Chance("shuffled curves", median=2.5, limit=3.0, draws=100)
     claim = judged(Found(value, ANSWERS, chance=chance))
     assert claim.verdict == verdict

@@ -3,14 +3,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from generators.findings.inputs import Inputs
 from generators.findings.position_line import FINDING
 from generators.findings.position_line.figures import upright
 from generators.findings.position_line.measure import channel_shares, first_component
 from generators.findings.position_line.sums import PositionSums
 from generators.findings.running import FOLDS
 from tests import synthetic
-from tests.findings.stand_in import StandIn
+from tests.findings.stand_in import measure_run
 
 N, D, LAYERS = 60, 112, 2
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
@@ -20,8 +19,7 @@ CLAIMS = ("position-is-a-line", "one-channel-carries-position", "position-channe
 
 
 def measured(states, costs, **weights):
-    run = StandIn(ARCH, None, kind=None, length=N, states=states, costs=costs, affords=128)
-    return FINDING.measure(Inputs(weights, ARCH, run=run))
+    return measure_run(FINDING, ARCH, None, weights, states=states, costs=costs, affords=128)
 
 
 def noise(stage, ids, seed=0, channels=D):
@@ -85,15 +83,9 @@ def nothing(seed):
     return measured(lambda stage, ids: noise(stage, ids, seed) + walk, costs_of(seed))
 
 
-def test_nothing_is_found_where_there_is_nothing():
-    found = [claims_of(nothing(seed)) for seed in range(2)]
-    assert not any(claims[name].verdict == "holds" for claims in found for name in CLAIMS)
-
-
 def test_few_channels_leave_the_need_untested():
     arch = synthetic.architecture(n_ctx=N, d_model=48, n_layer=LAYERS)
-    run = StandIn(arch, None, kind=None, length=N, shares=[0.5] * 3)
-    assert claims_of(FINDING.measure(Inputs({}, arch, run=run)))["position-channel-needed"].verdict == "untested"
+    assert claims_of(measure_run(FINDING, arch, shares=[0.5] * 3))["position-channel-needed"].verdict == "untested"
 
 
 def test_sums_over_windows():

@@ -9,7 +9,6 @@ from generators.findings import plantings
 from generators.findings.inputs import NotApplicableError
 from generators.findings.position_reading import FINDING, forms
 from generators.findings.position_reading.claims import STRONG
-from generators.site.words import caption
 from tests import synthetic
 
 D, N, HEADS = 48, 128, 4
@@ -133,7 +132,7 @@ def test_one_strong_head_is_found_and_named():
     result = measure(strong)
     claim = synthetic.by_id(FINDING, result)["position-heads"]
     assert claim.verdict == "holds"
-    assert claim.answer.startswith("L0H2 reads positions")
+    assert "L0H2" in claim.answer
     assert claim.value == max(head["times_median"] for head in result.metrics["heads"])
 
 
@@ -141,12 +140,6 @@ def test_positions_read_as_they_are_are_no_rotation_of_the_curve():
     claims = synthetic.by_id(FINDING, measure(reading(weights_of(), 0)))
     assert claims["reads-rotated"].verdict == "fails"
     assert claims["reads-rotated"].value < 0.01
-
-
-def test_nothing_is_found_in_gaussian_weights():
-    for seed in range(3):
-        verdicts = synthetic.verdicts(FINDING, measure(weights_of(seed)))
-        assert set(verdicts.values()) == {"fails"}
 
 
 def test_a_gain_moved_into_queries_and_keys_changes_nothing():
@@ -184,8 +177,7 @@ def test_what_has_no_curve_or_no_reader_is_a_sentence(change, words):
 
 def test_two_heads_have_no_median_to_stand_out_from():
     arch = synthetic.architecture(n_ctx=N, d_model=D, n_head=2)
-    claim = synthetic.by_id(FINDING, measure(weights_of(), arch))["position-heads"]
-    assert (claim.verdict, claim.answer) == ("untested", "The first layer has 2 heads; at least 3 are needed.")
+    assert synthetic.verdicts(FINDING, measure(weights_of(), arch))["position-heads"] == "untested"
 
 
 def test_a_curve_that_hardly_turns_has_no_direction():
@@ -206,9 +198,6 @@ def test_a_strong_head_must_pass_twice_chance(value, median, limit, verdict):
     assert (claim.verdict, claim.threshold) == (verdict, max(STRONG, 2 * median))
 
 
-def test_words_and_figures():
+def test_the_alt_text_names_the_head():
     result = measure(reading(weights_of(), -60, heads=[1]))
-    synthetic.assert_of_its_type(FINDING, result)
-    synthetic.assert_drawn_and_described(FINDING, result)
-    assert "The main plane holds" in synthetic.told(FINDING, result)
-    assert caption("position_reading", "position-reading", result).alt.startswith("L0H1 reads positions")
+    assert synthetic.alts(FINDING, result)["position-reading"].startswith("L0H1 ")

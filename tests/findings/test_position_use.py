@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from generators.findings import plantings
-from generators.findings.inputs import Inputs, NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.findings.position_use import FINDING, variants
 from generators.maths.curve import grouped
 from tests import synthetic
-from tests.findings.stand_in import StandIn
+from tests.findings.stand_in import measure_run
 
 N, D = 120, 48
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=2)
@@ -23,8 +23,7 @@ def helix(noise=0.0, dims=3):
 
 
 def measured(P, kind="table", **planted):
-    run = StandIn(ARCH, P, kind=kind, length=N, **planted)
-    return FINDING.measure(Inputs({} if P is None else {"position_embedding": P}, ARCH, run=run))
+    return measure_run(FINDING, ARCH, P, {} if P is None else {"position_embedding": P}, kind=kind, **planted)
 
 
 def damages(result):
@@ -50,7 +49,7 @@ def test_damage_is_the_share_of_what_removing_costs():
         assert found["smoothed", width] == pytest.approx(off(P, variants.smoothed(P, width)))
 
 
-def test_on_a_smooth_helix_exactness_noise_and_further_components_are_not_needed():
+def test_smooth_helix():
     claims = claims_of(measured(helix(0.001)))
     assert {claims[name].verdict for name in claims if name != "weak-channels-disposable"} == {"holds"}
     assert claims["exact-positions"].baseline > 0.8
@@ -104,9 +103,8 @@ def test_models_without_a_table_are_given_ids(kind):
     ("positions", "reason"), [("rotary", "rotates queries and keys within"), ("relative", "Nothing in the positions")]
 )
 def test_positions_that_nothing_can_replace(positions, reason):
-    run = StandIn(replace(ARCH, positions=positions), None, kind=None)
     with pytest.raises(NotApplicableError, match=reason):
-        FINDING.measure(Inputs({}, run.architecture, None, (), run))
+        measure_run(FINDING, replace(ARCH, positions=positions))
 
 
 # Changes

@@ -130,7 +130,7 @@ def test_keys_at_random_are_of_those_that_are_seen():
 # What can't be told is not told
 
 
-def test_positions_that_are_compared_as_distances_too_give_no_kernel():
+def test_no_kernel_for_distances():
     arch = replace(PLAIN, positions="relative")
     weights = weights_of(arch)
     with pytest.raises(NotApplicableError, match="DeBERTa"):
@@ -151,7 +151,7 @@ def test_embeddings_of_a_width_of_their_own_give_no_kernel():
 
 
 @pytest.mark.parametrize("changed", [{"rotary": (TURNS,) * LAYERS}, {}])
-def test_tokens_on_positions_are_left_out_where_their_sum_is_not_all_that_is_projected(changed):
+def test_no_token_kernels_if_more_is_projected(changed):
     arch = replace(PLAIN, **changed)
     weights = weights_of(arch, embedding_norm=not changed)
     assert synthetic.measure(ATTENTION, weights, arch).metrics["token_kernels"] is None

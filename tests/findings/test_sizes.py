@@ -49,7 +49,7 @@ def test_smaller_ones_are_not_spoken_about(finding, positions, channels, tokens,
     ("subspaces", 300, 1.0, 1.0),
     *(("helix", n, 0.7, first) for n in (16, 300) for first in (0.7, 2.0)),
 ])  # fmt: skip
-def test_positions_that_are_all_alike_but_perhaps_for_the_first_are_no_curve(finding, n, value, first):
+def test_positions_that_are_alike(finding, n, value, first):
     """Every range that claims rest on leaves the first out."""
     P = np.full((n, 48), value, np.float32)
     P[0] = first

@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 
 from generators.findings import plantings
-from generators.findings.inputs import Inputs
 from generators.findings.running import FOLDS, folds_of
 from generators.findings.stream import FINDING
 from generators.findings.stream.figures import same_signs
 from generators.findings.stream.moments import Moments
 from generators.maths.resampling import jackknife
 from tests import synthetic
-from tests.findings.stand_in import StandIn
+from tests.findings.stand_in import measure_run
 
 N, D, LAYERS = 100, 32, 4
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
@@ -23,7 +22,7 @@ P = plantings.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
 
 
 def measured(shares, **weights):
-    return FINDING.measure(Inputs(weights, ARCH, run=StandIn(ARCH, P, length=N, shares=shares)))
+    return measure_run(FINDING, ARCH, P, weights, shares=shares)
 
 
 def moments_of(states, batches=(5,)):
@@ -64,15 +63,12 @@ def test_claims_about_the_middle(share, verdict):
 def test_models_without_position_embeddings_make_their_own():
     assert claims_of(measured([0, 0.6, 0.3, 0, 0]))["makes-its-own-positions"].verdict == "holds"
     assert claims_of(measured([0, 0, 0, 0, 0]))["makes-its-own-positions"].verdict == "fails"
+    zeros = measured([0, 0.6, 0, 0, 0], position_embedding=np.zeros((N, D)))
+    assert claims_of(zeros)["makes-its-own-positions"].verdict == "holds"
+    assert zeros.metrics["layers"][1]["in_P"] is None
     result = measured([0, 0.3, 0.3, 0, 0], position_embedding=P)
     assert claims_of(result)["makes-its-own-positions"].verdict == "untested"
     assert result.metrics["layers"][1]["in_P"] is not None
-
-
-def test_a_table_held_at_zero_is_no_position_embedding():
-    result = measured([0, 0.6, 0, 0, 0], position_embedding=np.zeros((N, D)))
-    assert claims_of(result)["makes-its-own-positions"].verdict == "holds"
-    assert result.metrics["layers"][1]["in_P"] is None
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
@@ -127,7 +123,7 @@ def test_jackknife_of_a_mean_is_its_standard_error():
     assert (high - low) / 2 == pytest.approx(1.96 * values.std(ddof=1) / np.sqrt(8))
 
 
-def test_signs_of_components_do_not_turn_the_curve_over_from_layer_to_layer():
+def test_same_signs_in_all_layers():
     curve = np.random.default_rng(0).standard_normal((20, 3))
     flips = np.array([[1, 1, 1], [-1, 1, 1], [1, -1, -1], [-1, -1, -1]])
     np.testing.assert_array_equal(same_signs(curve * flips[:, None]), [curve] * 4)
@@ -184,10 +180,6 @@ def test_a_jackknife_of_unequal_folds():
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(means), rel=0.2)
 
 
-def with_mlps(mlps, **planted):
-    return FINDING.measure(Inputs({}, ARCH, run=StandIn(ARCH, P, length=N, mlps=mlps, **planted)))
-
-
 def test_what_mlps_write_by_position_and_by_token():
     """Token, position and noise of known variances; the second layer's MLP knows no position."""
     rng = np.random.default_rng(0)
@@ -197,7 +189,7 @@ def test_what_mlps_write_by_position_and_by_token():
         known = 0.5 * of_position * (layer == 0)
         return of_token[ids] + known + 0.5 * np.random.default_rng(layer).standard_normal((*ids.shape, D))
 
-    rows = with_mlps(mlps).metrics["mlps"]
+    rows = measure_run(FINDING, ARCH, P, mlps=mlps).metrics["mlps"]
     token = float(of_token[3:11].var(axis=0, ddof=1).mean())
     first = rows[0]
     assert first["position"] == pytest.approx(0.25 / (token + 0.5), abs=0.02)
@@ -215,11 +207,11 @@ def test_mlps_that_cannot_be_seen_have_no_numbers():
 @pytest.mark.parametrize(("planted", "verdict"), [(10.0, "holds"), (0.0, "fails")])
 def test_a_mean_that_the_model_needs(planted, verdict):
     """The stream's mean lies along the vector of ones, and shifts along it cost more."""
-    result = with_mlps(
-        None,
-        needs_mean=planted,
-        states=lambda stage, ids: 0.2 + np.random.default_rng(stage).standard_normal((*ids.shape, D)),
-    )
+
+    def states(stage, ids):
+        return 0.2 + np.random.default_rng(stage).standard_normal((*ids.shape, D))
+
+    result = measure_run(FINDING, ARCH, P, needs_mean=planted, states=states)
     found = result.metrics["mean_removed"]
     assert found["share"] == pytest.approx(0.04 / 1.04, abs=0.01)
     assert found["cost"] == pytest.approx((1 + planted) * 0.04 * D, rel=0.05)
@@ -232,6 +224,6 @@ def test_states_that_avoid_the_vector_of_ones(centred, verdict, value):
         drawn = np.random.default_rng(stage).standard_normal((*ids.shape, D))
         return drawn - drawn.mean(axis=-1, keepdims=True) * centred
 
-    result = with_mlps(None, states=states)
+    result = measure_run(FINDING, ARCH, P, states=states)
     assert result.metrics["all_ones"]["value"] == pytest.approx(value, abs=0.05)
     assert claims_of(result)["avoids-all-ones"].verdict == verdict

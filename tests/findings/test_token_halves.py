@@ -14,7 +14,6 @@ from generators.findings.channels.excerpts import pair_channels, plain_tokens, s
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.measured import Measurements
 from generators.maths.blocks import BLOCK_ROWS, blocks, mean_and_std, norms, spread_ids
-from generators.site.words import caption
 from tests import synthetic
 
 N, D, V = 240, 96, 3000
@@ -234,18 +233,15 @@ def test_every_picture_can_be_drawn(finding, striped):
 
 def test_alt_texts_tell_the_numbers(striped):
     share = striped["helix"].metrics["token_share"]["tokens"]
-    assert percent(share) in caption("helix", "tokens-and-positions", striped["helix"]).alt
-    about_the_chunk = caption("channels", "embedding-chunk", striped["channels"]).alt
-    assert "in 6 of the 64 channels shown (channels 12 to 75) and in 6 of all 96" in about_the_chunk
+    assert percent(share) in synthetic.alts(HELIX, striped["helix"])["tokens-and-positions"]
+    chunk = synthetic.alts(CHANNELS, striped["channels"])["embedding-chunk"]
+    assert "in 6 of the 64 channels shown (channels 12 to 75) and in 6 of all 96" in chunk
 
 
-def test_the_caption_says_so_where_there_are_no_position_channels():
+def test_without_position_channels_the_strongest_are_drawn():
     noise = np.random.default_rng(0).standard_normal((N, D)).astype(np.float32)
     result = computed(CHANNELS, tokens(striped=False), noise)
     assert result.metrics["position_channels"] == []
-    captions = {f.name: caption("channels", f.name, result).how_to_read for f in CHANNELS.figures(result)}
-    assert "the two channels that vary most with position" in captions["channel-pairs"]
-    assert all("orange" not in captions[name] for name in ("value-histograms", "token-moments"))
     std = noise[1:].astype(float).std(axis=0)
     ranking = np.argsort(std)[::-1]
     assert result.arrays["pair_channels"].tolist() == [*ranking[:2], *ranking[-2:]]

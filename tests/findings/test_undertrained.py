@@ -10,7 +10,7 @@ from generators.findings.undertrained.measure import matched
 from generators.findings.undertrained.prompts import repeated
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
-from tests.findings.stand_in import StandIn
+from tests.findings.stand_in import StandIn, measure_run
 
 N, D, V = 64, 48, 900
 CLUMP = range(100, 130)
@@ -27,9 +27,8 @@ def measured(never=(), predicts=True, counts=True, E=None):
     numbers = np.random.default_rng(0).integers(1, 1000, V).astype(float)
     numbers[CLUMP] = 0
     known = (TokenFrequency("counts", "counts", np.log1p(numbers), 1.0, False),) if counts else ()
-    run = StandIn(ARCH, None, kind="rotary", length=N, never=never, predicts=predicts)
-    E = embedding() if E is None else E
-    return FINDING.measure(Inputs({"token_embedding": E}, ARCH, None, known, run))
+    weights = {"token_embedding": embedding() if E is None else E}
+    return measure_run(FINDING, ARCH, None, weights, known, kind="rotary", never=never, predicts=predicts)
 
 
 def test_tokens_that_are_never_said():
@@ -111,7 +110,7 @@ class Repeater(StandIn):
     ("n_ctx", "lengths"),
     [(31, []), (32, [32]), (36, [36, 32]), (52, [36, 49, 43]), (111, [93, 83, 89]), (112, [93, 83, 112])],
 )
-def test_prompts_hold_as_many_examples_as_the_model_has_positions_for(n_ctx, lengths):
+def test_examples_that_fit_a_prompt(n_ctx, lengths):
     run = Repeater(n_ctx)
     back, probability = repeated(run, np.arange(300, 305), np.arange(100, 140))
     assert run.asked == lengths
