@@ -65,6 +65,16 @@ def test_chance_turns_or_exchanges_one_side(null):
     assert null in chance["token_energy_in_tail"]["null"]
 
 
+def test_loud_channels_that_miss_one_another_by_accident_do_not_count():
+    """Two sides with a few loud channels each hardly ever share one: turned, they would share all."""
+    verdicts = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        P, E = (rng.standard_normal((rows, D)) * rng.lognormal(0, 1.5, D) for rows in (N, V))
+        verdicts += [claim.verdict for claim in claims_of(compute(P, E)).values()]
+    assert verdicts.count("holds") <= 1
+
+
 VALUES = {
     "keep-apart": "rivalry",
     "p-in-tail": "position_energy_in_tail",
