@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from generators.base.verdicts import LOOKS
+from generators.base.verdicts import LOOKS, VerdictLook
 from generators.drawing import style
 
 COLUMNS = 2
@@ -69,6 +69,10 @@ def draw_along(panels: Sequence[EffectPanel], places: Sequence[int | str], axis:
     return figure
 
 
+def _look(point: EffectPoint) -> VerdictLook:
+    return LOOKS[point.verdict or "untested"]
+
+
 def _draw_steps(panel: EffectPanel, ax: Any) -> None:
     at = [float(point.place) for point in panel.points]
     _along_steps(ax, max(at))
@@ -79,22 +83,22 @@ def _draw_steps(panel: EffectPanel, ax: Any) -> None:
     if panel.threshold is not None:
         ax.axhline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
     for x, point in zip(at, panel.points, strict=True):
-        colour = LOOKS[point.verdict].figure or style.INK
+        colour = _look(point).figure or style.INK
         if point.interval is not None:
             ax.plot([x, x], point.interval, color=colour, lw=1.6, alpha=0.7)
-        ax.plot(x, point.value, LOOKS[point.verdict].marker, color=colour, ms=5)
+        ax.plot(x, point.value, _look(point).marker, color=colour, ms=5)
     ax.set_ylabel(panel.unit, fontsize=8)
 
 
 def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, named: bool) -> None:
     line = {place: index for index, place in enumerate(places)}
     for point in panel.points:
-        y, colour = line[point.place], LOOKS[point.verdict].figure or style.INK
+        y, colour = line[point.place], _look(point).figure or style.INK
         if point.limit is not None:
             ax.plot(point.limit, y, "|", color=style.INK, alpha=0.35, ms=11, mew=4)
         if point.interval is not None:
             ax.plot(point.interval, [y, y], color=colour, lw=1.6, alpha=0.7)
-        ax.plot(point.value, y, LOOKS[point.verdict].marker, color=colour, ms=5)
+        ax.plot(point.value, y, _look(point).marker, color=colour, ms=5)
     if panel.threshold is not None:
         ax.axvline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
     ax.set_yticks(range(len(places)), [str(place) for place in places] if named else [], fontsize=8)
