@@ -78,7 +78,9 @@ def written(folder: Path, count: int) -> Path:
         shown = [model_page(model, store, staging, silent) for model in models]
         there = [page for page in shown if page is not None]
         rendered = Rendered(list(copies(there, count)), [], [])
-        made._write_pages(rendered, Registry(models=()), staging, environment(whole=True), [], folder / "results", ())
+        made._write_pages(
+            rendered, Registry(models=()), staging, environment(whole=True), [], Store(folder / "results"), ()
+        )
     return staging.folder
 
 
