@@ -290,7 +290,7 @@ def equal_energies():
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda rows: rotations.best_axis_correlations(rows, np.arange(60) // 3, 20, rng(6)),
+        lambda rows: rotations.best_axis_correlations(rows, np.arange(60.0) // 3, 20, rng(6)),
         lambda rows: np.stack(rotations.both_channel_variances(rows[:20], rows.T @ rows, 20, rng(7))),
     ],
     ids=["best axis", "both variances"],
@@ -305,7 +305,7 @@ def test_draws_do_not_depend_on_what_lapack_leaves_open(monkeypatch, rows, draw)
 
 def test_without_that_the_test_above_would_fail(monkeypatch):
     rows = rng(4).standard_normal((60, 8))
-    before = rotations.best_axis_correlations(rows, np.arange(60), 20, rng(6))
+    before = rotations.best_axis_correlations(rows, np.arange(60.0), 20, rng(6))
     monkeypatch.setattr(rotations, "eigenbasis", lambda matrix: np.linalg.eigh(matrix))
     other_lapack(monkeypatch)
-    assert not np.allclose(rotations.best_axis_correlations(rows, np.arange(60), 20, rng(6)), before)
+    assert not np.allclose(rotations.best_axis_correlations(rows, np.arange(60.0), 20, rng(6)), before)
