@@ -193,6 +193,9 @@ def write_gguf(
         add(f"{arch}.{key}", value)
     stored = {_in_gguf(name, known): tensor for name, tensor in tensors.items()} | dict(extra or {})
     for name, tensor in stored.items():
+        if tensor.dtype == np.float64:
+            writer.add_tensor(name, tensor)
+            continue
         as_type = getattr(gguf.GGMLQuantizationType, kind if tensor.ndim == 2 else "F32")
         data = gguf.quants.quantize(np.ascontiguousarray(tensor), as_type)
         writer.add_tensor(name, data, raw_dtype=as_type)

@@ -9,6 +9,7 @@ import pytest
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.sources import files
+from generators.checkpoint.sources.gguf_files import IN_BLOCKS, Gguf
 from tests.checkpoint import other_software as other
 from tests.checkpoint.test_formats import as_gpt2, assert_same, opened
 from tests.checkpoints import read_model
@@ -49,6 +50,68 @@ def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_
         assert record.sha256 == hashlib.sha256(stored[record.name]).hexdigest()
 
 
+def write_random_blocks(gguf, path: Path, kind: str, rows: int = 5, blocks: int = 3) -> np.ndarray:
+    """Write a tensor of random bytes, and return the numbers that the package finds in them."""
+    as_type = gguf.GGMLQuantizationType[kind]
+    size = gguf.GGML_QUANT_SIZES[as_type][1]
+    stored = np.random.default_rng(0).integers(0, 256, (rows, blocks * size), np.uint8)
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tensor("t", stored, raw_dtype=as_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with np.errstate(all="ignore"):
+        return gguf.quants.dequantize(stored, as_type)
+
+
+@pytest.mark.parametrize("kind", IN_BLOCKS)
+def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(gguf, tmp_path, kind):
+    wanted = write_random_blocks(gguf, tmp_path / "model.gguf", kind)
+    form, path = Gguf(), tmp_path / "model.gguf"
+    header = form.header(path, "t")
+    assert (header.dtype, header.shape) == (kind, wanted.shape)
+    with np.errstate(all="ignore"):
+        for rows in (..., slice(1, 3), slice(4, 5)):
+            read = form.numbers(header, form.rows(path, "t", rows))
+            assert read.dtype == np.float32
+            assert read.tobytes() == wanted[rows].tobytes()
+
+
+def test_every_type_of_blocks_that_the_package_knows_is_read(gguf):
+    known = {kind.name for kind in gguf.quants._type_traits}
+    assert set(IN_BLOCKS) == known - {"BF16"}
+
+
+def test_one_row_of_blocks_is_refused(gguf, tmp_path):
+    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
+    writer.add_tensor("t", np.zeros(18, np.uint8), raw_dtype=gguf.GGMLQuantizationType.Q4_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(InputError, match=r"t in model\.gguf is one row of Q4_0"):
+        Gguf().rows(tmp_path / "model.gguf", "t", ...)
+
+
+def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(gguf, tmp_path):
+    path = tmp_path / "model.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    words, scores = [f"wörd {i}" for i in range(5000)], [i / 4 for i in range(5000)]
+    writer.add_array("words", words)
+    writer.add_array("scores", scores)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    said = Gguf().settings(path)
+    assert (said["words"], said["scores"]) == (words, scores)
+    content = path.read_bytes()
+    for length in (len(content) // 4, len(content) - 400):  # among the words, and among the scores
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError, match="isn't a whole GGUF file"):
+            Gguf().settings(path)
+
+
 def test_gpt2_as_gguf_is_gpt2_and_a_tied_file_has_no_output_matrix(gguf, tmp_path):
     other.write_gpt2_gguf(tmp_path / "tiny.gguf")
     assert_same(opened(tmp_path / "tiny.gguf"), as_gpt2(tmp_path / "gpt2"))
@@ -79,7 +142,10 @@ def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path
     ("changed", "sentence"),
     [
         ({"arch": "mamba"}, "architecture 'mamba'. The atlas reads GGUF files of llama, qwen2, qwen3, gpt2"),
-        ({"kind": "Q4_0"}, "quantized to Q4_0; the atlas reads GGUF files of F32, F16, BF16, Q8_0"),
+        (
+            {"extra": {"odd.weight": np.ones((2, 2))}},
+            "has tensors of the type F64",
+        ),
         ({"expert_count": 8}, "several MLPs per layer"),
         ({"rope.scaling.type": "yarn"}, "rotations are scaled by 'yarn'"),
         ({"rope.dimension_count": 8}, "heads are turned in part"),
@@ -100,10 +166,3 @@ def test_a_damaged_gguf_file_is_a_sentence(gguf, tmp_path):
         (tmp_path / "model.gguf").write_bytes(content[:length])
         with pytest.raises(InputError, match="isn't a whole GGUF file"):
             opened(tmp_path)
-
-
-def test_without_its_package_a_gguf_file_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("generators.checkpoint.sources.gguf_files.find_spec", lambda name: None)
-    (tmp_path / "model.gguf").write_bytes(b"GGUF\x03\0\0\0")
-    with pytest.raises(InputError, match=r"pip install 'helix-atlas\[gguf\]'"):
-        opened(tmp_path)

@@ -62,12 +62,16 @@ class Dialect:
         config: what config.json would say; None where only config.json says it.
         modules: what the table calls a module, with {i} for the layer -> what the file calls it.
         layouts: patterns of names in the file, and how such a tensor is stored.
+        adds_one: gains are stored with the 1 that transformers adds to them (Gemma).
+        note: what a model's page says of its numbers.
     """
 
     software: str = ""
     config: Mapping[str, Any] | None = None
     modules: Mapping[str, str] = field(default_factory=dict)
     layouts: tuple[tuple[str, Layout], ...] = ()
+    adds_one: bool = False
+    note: str | None = None
 
     def layout(self, name: str) -> Layout | None:
         """Return how a tensor is stored; None where it is as the table says."""
@@ -86,7 +90,8 @@ class Dialect:
 
     def _renamed(self, slot: Slot) -> Slot:
         module, dot, kind = slot.tensor.rpartition(".")
-        return replace(slot, tensor=f"{self.modules.get(module, module)}{dot}{kind}")
+        plus = 0.0 if self.adds_one else slot.plus
+        return replace(slot, tensor=f"{self.modules.get(module, module)}{dot}{kind}", plus=plus)
 
 
 AS_TRANSFORMERS = Dialect()
