@@ -154,6 +154,63 @@ GPT2_IN_GGUF = {
 }
 
 
+GEMMA3_CONFIG = {
+    **{key: value for key, value in LLAMA_CONFIG.items() if key not in ("tie_word_embeddings", "rope_theta")},
+    "model_type": "gemma3_text",
+    "num_hidden_layers": 7,
+    "head_dim": 32,
+    "sliding_window": 8,
+    "rope_theta": 1e6,
+    "query_pre_attn_scalar": 32,
+}
+GEMMA3_IN_GGUF = {
+    **IN_GGUF,
+    "post_attention_layernorm": "post_attention_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+}
+NAMES_IN_GGUF = {"gpt2": GPT2_IN_GGUF, "gemma3": GEMMA3_IN_GGUF}
+
+
+def gemma3_tensors() -> dict[str, Array]:
+    """Return the tensors of a small Gemma 3, in which gains are what is added to 1."""
+    c = GEMMA3_CONFIG
+    d, f, layers, head = c["hidden_size"], c["intermediate_size"], c["num_hidden_layers"], c["head_dim"]
+    a, b = head * c["num_attention_heads"], head * c["num_key_value_heads"]
+    shapes: dict[str, tuple[int, ...]] = {"embed_tokens": (c["vocab_size"], d), "norm": (d,)}
+    for i in range(layers):
+        names = ("input", "post_attention", "pre_feedforward", "post_feedforward")
+        shapes |= {f"layers.{i}.{name}_layernorm": (d,) for name in names}
+        heads = {"q_proj": (a, d), "k_proj": (b, d), "v_proj": (b, d), "o_proj": (d, a)}
+        heads |= {"q_norm": (head,), "k_norm": (head,)}
+        shapes |= {f"layers.{i}.self_attn.{name}": shape for name, shape in heads.items()}
+        shapes |= {f"layers.{i}.mlp.{name}_proj": (f, d) for name in ("up", "gate")}
+        shapes |= {f"layers.{i}.mlp.down_proj": (d, f)}
+    draw = np.random.default_rng(0)
+    return {f"model.{name}.weight": draw.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+
+
+def write_gemma3_gguf(path: Path, kind: str = "F32", **changed: Any) -> None:
+    """Write a small Gemma 3; llama.cpp's converter adds the 1 to gains."""
+    c = GEMMA3_CONFIG
+    said = {
+        **_sizes_in_gguf(LLAMA_SIZES),
+        "block_count": c["num_hidden_layers"],
+        "feed_forward_length": c["intermediate_size"],
+        "attention.head_count_kv": c["num_key_value_heads"],
+        **dict.fromkeys(("attention.key_length", "attention.value_length"), c["head_dim"]),
+        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
+        "attention.sliding_window": c["sliding_window"],
+        "rope.freq_base": c["rope_theta"],
+    }
+    tensors = {
+        name: tensor + 1 if name.endswith("norm.weight") else tensor for name, tensor in gemma3_tensors().items()
+    }
+    write_gguf(path, "gemma3", tensors, said | changed, kind)
+
+
 def llama_tensors() -> dict[str, Array]:
     c = LLAMA_CONFIG
     return tensors_of_llama(
@@ -186,11 +243,11 @@ def write_gguf(
     """Write a GGUF file: matrices of type `kind`, vectors as F32."""
     import gguf
 
-    known = GPT2_IN_GGUF if arch == "gpt2" else IN_GGUF
+    known = NAMES_IN_GGUF.get(arch, IN_GGUF)
     writer = gguf.GGUFWriter(path, arch)
     for key, value in said.items():
-        add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
-        add(f"{arch}.{key}", value)
+        add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string, list: writer.add_array}
+        add[type(value)](key if key.startswith("tokenizer.") else f"{arch}.{key}", value)
     stored = {_in_gguf(name, known): tensor for name, tensor in tensors.items()} | dict(extra or {})
     for name, tensor in stored.items():
         if tensor.dtype == np.float64:
@@ -236,8 +293,8 @@ def _sizes_in_gguf(sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL) -> None:
-    said = {**_sizes_in_gguf(sizes), "attention.layer_norm_epsilon": 1e-5}
+def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more: Any) -> None:
+    said = {**_sizes_in_gguf(sizes), "attention.layer_norm_epsilon": 1e-5, **more}
     tensors = {
         name: tensor.T.copy() if name.endswith(CONV1D) else tensor
         for name, tensor in tensors_of("gpt2", sizes).items()

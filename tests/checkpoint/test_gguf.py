@@ -8,11 +8,12 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
-from generators.checkpoint.sources import files
+from generators.checkpoint.sources import files, in_folder
 from generators.checkpoint.sources.gguf_files import IN_BLOCKS, Gguf
+from generators.checkpoint.sources.gguf_models import of_gguf
 from tests.checkpoint import other_software as other
 from tests.checkpoint.test_formats import as_gpt2, assert_same, opened
-from tests.checkpoints import read_model
+from tests.checkpoints import read_model, tensors_of
 
 
 def as_llama(folder: Path, **changed: object) -> Checkpoint:
@@ -136,6 +137,41 @@ def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path
     np.testing.assert_allclose(scaled_by(factors).periods, wanted.periods, rtol=1e-6)
     with pytest.raises(InputError, match="scaled by a rule of its own"):
         scaled_by(factors * np.linspace(1, 2, 8, dtype=np.float32))
+
+
+def test_gemma_3_as_gguf_is_gemma_3(gguf, tmp_path):
+    wanted = read_model(tmp_path / "original", other.GEMMA3_CONFIG, other.gemma3_tensors())
+    other.write_gemma3_gguf(tmp_path / "model.gguf")
+    read = opened(tmp_path / "model.gguf")
+    assert set(read) == set(wanted)
+    assert read.architecture == wanted.architecture
+    assert read.architecture.windows == (8, 8, 8, 8, 8, None, 8)
+    for role in wanted:
+        np.testing.assert_array_equal(read[role], wanted[role], err_msg=role)
+    assert read.layout("final_norm.gain") != wanted.layout("final_norm.gain")  # so keys differ as tensors do
+
+
+@pytest.mark.parametrize(("layers", "scalar"), [(26, 256), (62, 5376 // 32)])
+def test_scores_of_the_largest_gemma_3_are_scaled_by_its_width(layers, scalar):
+    said = {"block_count": layers, "embedding_length": 5376, "attention.head_count": 32, "attention.key_length": 256}
+    said |= {"context_length": 8, "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 1e6}
+    named = {f"gemma3.{key}": value for key, value in said.items()} | {"general.architecture": "gemma3"}
+    assert of_gguf(named, {}, lambda name: np.zeros(0), "it").config["query_pre_attn_scalar"] == scalar
+
+
+@pytest.mark.parametrize("write", [other.write_llama_gguf, other.write_gemma3_gguf, other.write_gpt2_gguf])
+def test_tensors_are_handed_to_transformers_as_it_names_and_stores_them(gguf, tmp_path, write):
+    write(tmp_path / "model.gguf", "F32")
+    originals = {
+        other.write_llama_gguf: other.llama_tensors,
+        other.write_gemma3_gguf: other.gemma3_tensors,
+        other.write_gpt2_gguf: lambda: tensors_of("gpt2"),
+    }
+    wanted = {name.removeprefix("model."): tensor for name, tensor in originals[write]().items()}
+    handed = dict(in_folder(tmp_path).as_transformers())
+    assert set(handed) == set(wanted)
+    for name, tensor in wanted.items():
+        np.testing.assert_allclose(handed[name], tensor, rtol=0, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,14 @@ class Dialect:
         """Return how a tensor is stored; None where it is as the table says."""
         return next((layout for pattern, layout in self.layouts if re.search(pattern, name)), None)
 
+    def in_transformers(self, name: str) -> str | None:
+        """Return what transformers calls a tensor of the file; None if it has no such tensor."""
+        module, dot, kind = name.rpartition(".")
+        layer = re.search(r"\.(\d+)\.", name)
+        here = module if layer is None else module.replace(layer[0], ".{i}.", 1)
+        there = next((there for there, ours in self.modules.items() if ours == here), None)
+        return None if there is None else f"{there.format(i=layer and layer[1])}{dot}{kind}"
+
     def spoken(self, family: Family) -> Family:
         """Return a family's table with the names that the file gives its tensors."""
         if not self.modules:

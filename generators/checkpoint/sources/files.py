@@ -18,7 +18,7 @@ from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.single_files import what_is_there, what_tensors_say
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
-from generators.checkpoint.sources.finding import SAFETENSORS, format_of, other_weights
+from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights
 from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
 from generators.checkpoint.sources.nanogpt import nanogpt
@@ -165,6 +165,16 @@ class Files:
         header = self.header(name)
         return np.concatenate([np.atleast_1d(self.numbers(name, header, part)) for part in self.parts(name)])
 
+    def as_transformers(self) -> Iterator[tuple[str, Array]]:
+        """Yield the tensors of a file of other software as transformers names and stores them, widened to float32."""
+        for name in self.names():
+            there = self.dialect.in_transformers(name)
+            if there is not None:
+                layout, header = self.layout(name), self.header(name)
+                tensor = self._all_of(name).astype(np.float32, copy=False).reshape(header.shape)
+                tensor = tensor if layout is None else np.ascontiguousarray(layout.of(tensor))
+                yield there, tensor - 1 if self.dialect.adds_one and there.endswith("norm.weight") else tensor
+
     def weight_files(self) -> list[str]:
         """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
         return sorted(set(self._file_of.values()))
@@ -225,6 +235,16 @@ class Files:
         """Whether transformers would not open these weights: it has other names for files, tensors or settings."""
         other_file = self.folder is not None and self._weights[0] not in USUAL
         return other_file or bool(self.dialect.software)
+
+    @once
+    def is_gguf(self) -> bool:
+        """Whether the weights are GGUF files, which hold their own tokenizer. Raises InputError: as for names."""
+        return self.folder is not None and bool(self._weights) and self._format(self._weights[0]) is GGUF
+
+    @property
+    def first_file(self) -> Path:
+        """The file of weights, or the first of several. Raises InputError: as for the weights."""
+        return self._path(self._weights[0])
 
     @once
     def _weights(self) -> list[str]:
