@@ -51,7 +51,7 @@ class Checkpoint(Mapping[str, Array]):
         quantised: bool = False,
         note: str | None = None,
     ) -> None:
-        self.note = note  # where the file contradicts config.json
+        self.note = note  # where the file contradicts config.json, or holds a rounded copy
         self.origin: Origin = files.origin
         self.family = family
         self.architecture = architecture
@@ -323,7 +323,7 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
     known, architecture = understood(config, table)
     known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
-    note = None
+    note = files.dialect.note
     compare = compare and architecture.tied and not files.dialect.software
     if compare and (own := _own_output(files, known)) is not None:
         architecture = replace(architecture, tied=False)

@@ -58,6 +58,8 @@ OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 
 def what_to_name(path: Path, typed: str) -> str | None:
     """Return the kind of a file and what to name instead; None if it can be read by itself."""
+    if begins(path) == "gguf":
+        return None
     if path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name):
         folder = Path(typed).parent
         if (path.parent / CONFIG).is_file():

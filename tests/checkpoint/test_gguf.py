@@ -8,12 +8,15 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
-from generators.checkpoint.sources import files, in_folder
+from generators.checkpoint.registry import Registry
+from generators.checkpoint.sources import Places, files, in_folder
 from generators.checkpoint.sources.gguf_files import IN_BLOCKS, Gguf
 from generators.checkpoint.sources.gguf_models import of_gguf
+from generators.checkpoint.typed import find_model
+from generators.compute.plan import open_model, prepare
 from tests.checkpoint import other_software as other
-from tests.checkpoint.test_formats import as_gpt2, assert_same, opened
-from tests.checkpoints import read_model, tensors_of
+from tests.checkpoint.test_formats import as_gpt2, assert_same, model_of, opened
+from tests.checkpoints import read_model, tensors_of, write_json
 
 
 def as_llama(folder: Path, **changed: object) -> Checkpoint:
@@ -139,6 +142,25 @@ def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path
         scaled_by(factors * np.linspace(1, 2, 8, dtype=np.float32))
 
 
+@pytest.mark.parametrize(
+    ("kind", "note"),
+    [
+        ("F16", None),
+        (
+            "Q8_0",
+            "A quantized copy, with 8 bits per weight (tensors: 16 Q8_0, 5 F32). All its numbers carry rounding.",
+        ),
+        (
+            "Q4_1",
+            "A quantized copy, with 4 bits per weight (tensors: 16 Q4_1, 5 F32). All its numbers carry rounding.",
+        ),
+    ],
+)
+def test_a_quantized_copy_is_said_to_be_one_in_its_record(gguf, tmp_path, kind, note):
+    other.write_llama_gguf(tmp_path / "model.gguf", kind)
+    assert prepare(open_model(model_of(tmp_path), Places()), []).record.notes == note
+
+
 def test_gemma_3_as_gguf_is_gemma_3(gguf, tmp_path):
     wanted = read_model(tmp_path / "original", other.GEMMA3_CONFIG, other.gemma3_tensors())
     other.write_gemma3_gguf(tmp_path / "model.gguf")
@@ -193,6 +215,78 @@ def test_gguf_files_that_are_not_read_say_why(gguf, tmp_path, changed, sentence)
     other.write_llama_gguf(tmp_path / "model.gguf", **changed)
     with pytest.raises(InputError, match=sentence):
         opened(tmp_path)
+
+
+def shards_of(gguf, whole: Path, folder: Path, count: int = 3, *, said_of: int | None = None) -> list[Path]:
+    """Divide a GGUF file as llama-gguf-split does: the first shard says everything, the others their number."""
+    folder.mkdir()
+    reader = gguf.GGUFReader(whole)
+    paths = []
+    for at in range(count):
+        paths.append(folder / f"tiny-{at + 1:05d}-of-{count:05d}.gguf")
+        writer = gguf.GGUFWriter(paths[-1], "llama")
+        writer.kv_data = [{}]
+        for name, value in () if at else said_in(reader):
+            add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
+            add(name, value)
+        writer.add_uint16("split.no", at)
+        writer.add_uint16("split.count", count)
+        writer.add_int32("split.tensors.count", said_of or len(reader.tensors))
+        for tensor in reader.tensors[at::count]:
+            writer.add_tensor(tensor.name, np.array(tensor.data), raw_dtype=tensor.tensor_type)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+    return paths
+
+
+def said_in(reader):
+    return [(name, field.contents()) for name, field in reader.fields.items() if not name.startswith("GGUF.")]
+
+
+def test_shards_are_read_as_the_whole_file_by_whichever_name(gguf, tmp_path):
+    other.write_llama_gguf(tmp_path / "whole.gguf", "Q8_0")
+    wanted, paths = opened(tmp_path / "whole.gguf"), shards_of(gguf, tmp_path / "whole.gguf", tmp_path / "split")
+    assert find_model(str(paths[1]), Registry(models=())).name == "tiny"
+    for path in (tmp_path / "split", *paths):
+        read = opened(path)
+        assert read.architecture == wanted.architecture
+        assert [read.content(role) for role in read] == [wanted.content(role) for role in wanted]
+    write_json(tmp_path / "split" / "config.json", {"model_type": "bert"})  # llama.cpp doesn't read it either
+    assert opened(tmp_path / "split").architecture == wanted.architecture
+    paths[1].unlink()
+    for path in (tmp_path / "split", paths[2]):
+        with pytest.raises(InputError, match="holds 2 of 3 shards: number 2 is missing"):
+            opened(path)
+
+
+def test_shards_of_two_models_are_refused(gguf, tmp_path):
+    other.write_llama_gguf(tmp_path / "whole.gguf")
+    shards_of(gguf, tmp_path / "whole.gguf", tmp_path / "split", said_of=30)
+    with pytest.raises(InputError, match="has 21 tensors, and its first file says 30"):
+        opened(tmp_path / "split")
+
+
+def test_an_adapter_is_refused_with_the_command_that_merges_it(gguf, tmp_path):
+    writer = gguf.GGUFWriter(tmp_path / "my-lora.gguf", "llama")
+    writer.add_type("adapter")
+    writer.add_tensor("blk.0.attn_q.weight.lora_a", np.ones((2, 4), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(InputError, match=r"is a LoRA adapter in GGUF .* `llama-export-lora -m BASE"):
+        opened(tmp_path / "my-lora.gguf")
+
+
+def test_of_several_quantizations_one_is_named_and_what_lets_a_model_see_is_none(gguf, tmp_path):
+    for kind in ("Q4_0", "Q8_0"):
+        other.write_llama_gguf(tmp_path / f"tiny-{kind}.gguf", kind)
+    with pytest.raises(InputError, match=r"several files of weights \(tiny-Q4_0.gguf, tiny-Q8_0.gguf\): name one"):
+        opened(tmp_path)
+    (tmp_path / "tiny-Q8_0.gguf").rename(tmp_path / "mmproj-tiny.gguf")
+    assert opened(tmp_path).record("blocks.0.attn.q").dtype == "Q4_0"
 
 
 def test_a_damaged_gguf_file_is_a_sentence(gguf, tmp_path):

@@ -18,7 +18,7 @@ from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.single_files import what_is_there, what_tensors_say
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
-from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights
+from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights, with_its_shards
 from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
 from generators.checkpoint.sources.nanogpt import nanogpt
@@ -143,6 +143,8 @@ class Files:
 
     def settings(self) -> Mapping[str, Any]:
         """Return what the one file of weights says besides its tensors. Raises InputError: as for its tensors."""
+        if self.is_gguf:  # of several shards, the first says it
+            return GGUF.settings(self.first_file)
         files = self.weight_files()
         if len(files) != 1 or files[0].endswith(".safetensors"):
             return {}
@@ -216,7 +218,8 @@ class Files:
         """
         content = self.content(CONFIG)
         said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
-        if said is not None and self.file is None and ("model_type" in said or self.comes_whole):
+        usual = self.file is None and not self.is_gguf
+        if said is not None and usual and ("model_type" in said or self.comes_whole):
             return said
         own = self.dialect.config if self._has_weights else None
         if own is not None:
@@ -249,7 +252,9 @@ class Files:
     @once
     def _weights(self) -> list[str]:
         """The file that was named; the index or file that transformers would read; or any other files of weights."""
-        found = self.file or next((name for name in USUAL if self.fetch(name) is not None), None)
+        if self.file is not None:
+            return with_its_shards(self.folder, self.file)
+        found = next((name for name in USUAL if self.fetch(name) is not None), None)
         if found is not None:
             return [found]
         return [] if self.folder is None else other_weights(self.folder)

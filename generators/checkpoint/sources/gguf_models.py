@@ -1,7 +1,10 @@
 """What a GGUF file says of its model, in the words of transformers: its config, names and layouts."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import pi
 from typing import Any
 
@@ -17,6 +20,11 @@ ARCHITECTURE = "general.architecture"
 ROPE_FACTORS = "rope_freqs.weight"
 MOST_FACTORS = 4096  # pairs of channels that a head turns
 OUTPUT = "output.weight"
+DIGIT = re.compile(r"\d")  # in the name of a type: the bits of its weights
+MERGE = (
+    "Merge it with llama.cpp's `llama-export-lora -m BASE.gguf --lora ADAPTER.gguf -o MERGED.gguf`, and name the "
+    "file that this writes."
+)
 AGAIN = "Convert the original again: llama.cpp's convert_hf_to_gguf.py with --outtype f16, bf16 or q8_0."
 
 LLAMA_MODULES = {
@@ -130,18 +138,10 @@ def of_gguf(
 
     Raises InputError: the atlas doesn't read its architecture, or the type of its numbers.
     """
-    name = said.get(ARCHITECTURE)
-    kind = KINDS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise InputError(
-            f"{place} is a GGUF file of the architecture {str(name)[:60]!r}. The atlas reads GGUF files of "
-            f"{', '.join(KINDS)}; name the original that it was converted from."
-        )
-    other = next((header.dtype for header in headers.values() if header.dtype not in (*STORED, *IN_BLOCKS)), None)
-    if other is not None:
-        raise InputError(
-            f"{place} has tensors of the type {other}, and the atlas reads floating point and blocks of it. {AGAIN}"
-        )
+    _check(said, headers, place)
+    name = said[ARCHITECTURE]
+    kind = KINDS[name]
+    how = partial(Dialect, "llama.cpp", modules=kind.modules, note=_rounding(headers), adds_one=kind.adds_one)
     ours = {key.removeprefix(f"{name}."): _short(value) for key, value in said.items() if key.startswith(f"{name}.")}
     if ours.get("expert_count"):
         raise InputError(f"{place} is a GGUF file with several MLPs per layer; name the original.")
@@ -152,14 +152,46 @@ def of_gguf(
     if "token_embd.weight" in headers and headers["token_embd.weight"].shape:
         config.setdefault("vocab_size", headers["token_embd.weight"].shape[0])
     if not kind.rotary:
-        return Dialect("llama.cpp", config, kind.modules, ((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", LINEAR),))
+        return how(config, layouts=((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", LINEAR),))
     factors = headers.get(ROPE_FACTORS)
     if factors is not None and not (len(factors.shape) == 1 and 0 < factors.shape[0] <= MOST_FACTORS):
         raise InputError(f"{place} is a GGUF file whose {ROPE_FACTORS} is no short row of numbers.")
     config |= _rotation(ours, None if factors is None else read(ROPE_FACTORS), place)
     if kind.unlike is not None:
         config["query_pre_attn_scalar"] = _scale_of(ours, kind.unlike)
-    return Dialect("llama.cpp", config, kind.modules, _turned(config) if kind.turned else (), adds_one=kind.adds_one)
+    return how(config, layouts=_turned(config) if kind.turned else ())
+
+
+def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -> None:
+    """Raise InputError if a file is no whole model, or none of an architecture and types that are read."""
+    name, count = said.get(ARCHITECTURE), said.get("split.tensors.count")
+    if said.get("general.type") == "adapter":
+        raise InputError(f"{place} is a LoRA adapter in GGUF (general.type adapter), which changes a model. {MERGE}")
+    if not isinstance(name, str) or name not in KINDS:
+        raise InputError(
+            f"{place} is a GGUF file of the architecture {str(name)[:60]!r}. The atlas reads GGUF files of "
+            f"{', '.join(KINDS)}; name the original that it was converted from."
+        )
+    if isinstance(count, int) and count != len(headers):
+        raise InputError(
+            f"{place} has {len(headers)} tensors, and its first file says {count}: its shards aren't of one model."
+        )
+    other = next((header.dtype for header in headers.values() if header.dtype not in (*STORED, *IN_BLOCKS)), None)
+    if other is not None:
+        raise InputError(
+            f"{place} has tensors of the type {other}, and the atlas reads floating point and blocks of it. {AGAIN}"
+        )
+
+
+def _rounding(headers: Mapping[str, Header]) -> str | None:
+    """Return the sentence that a quantized copy is one, None where every number is a float of its own."""
+    kinds = Counter(header.dtype for header in headers.values())
+    if not kinds.keys() & {*IN_BLOCKS}:
+        return None
+    bits = sorted(int(number[0]) for kind in kinds if kind in IN_BLOCKS and (number := DIGIT.search(kind)))
+    width = f"{bits[0]}" if bits[0] == bits[-1] else f"{bits[0]} to {bits[-1]}"
+    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    return f"A quantized copy, with {width} bits per weight (tensors: {counted}). All its numbers carry rounding."
 
 
 def _scale_of(said: Mapping[str, Any], unlike: int) -> Any:
