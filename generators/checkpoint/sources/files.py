@@ -17,6 +17,8 @@ from generators.base.once import once
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.single_files import what_is_there, what_tensors_say
+from generators.checkpoint.sources.ctranslate2_files import SPEC
+from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
 from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights, with_its_shards
 from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
@@ -137,6 +139,8 @@ class Files:
         if is_of_transformer_lens(names):
             return transformer_lens(names, self.header, self._all_of, self._cfg(), place)
         said = self.settings()
+        if SPEC in said:
+            return of_ctranslate2(said, {name: self.header(name) for name in names}, place)
         if ARCHITECTURE in said:
             return of_gguf(said, {name: self.header(name) for name in names}, self._all_of, place)
         return nanogpt(said, names, self._beside(), place) or AS_TRANSFORMERS

@@ -6,13 +6,19 @@ from pathlib import Path
 
 from generators.base.errors import InputError
 from generators.checkpoint.single_files import OF_PYTORCH, SHARD, begins, is_foreign, is_of_weights
+from generators.checkpoint.sources.ctranslate2_files import CTranslate2
 from generators.checkpoint.sources.formats import Format
 from generators.checkpoint.sources.gguf_files import Gguf
 from generators.checkpoint.sources.pickled import Pickled
 from generators.checkpoint.sources.safetensors_files import Safetensors
 
-SAFETENSORS, PICKLED_FORMAT, GGUF = Safetensors(), Pickled(), Gguf()
-FORMATS: dict[str, Format] = {"safetensors": SAFETENSORS, "pytorch": PICKLED_FORMAT, "gguf": GGUF}
+SAFETENSORS, PICKLED_FORMAT, GGUF, CTRANSLATE2 = Safetensors(), Pickled(), Gguf(), CTranslate2()
+FORMATS: dict[str, Format] = {
+    "safetensors": SAFETENSORS,
+    "pytorch": PICKLED_FORMAT,
+    "gguf": GGUF,
+    "ctranslate2": CTRANSLATE2,
+}
 # What trainers put beside weights, in PyTorch's format, and llama.cpp beside those of a model that sees.
 BESIDE = re.compile(r"(optimizer|optim_|scheduler|scaler|rng_state|training_args|trainer_state|global_step|mmproj)")
 
