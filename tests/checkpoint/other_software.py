@@ -1,5 +1,6 @@
 """The weights of small models as other software stores them, written down by its own rules."""
 
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -300,3 +301,99 @@ def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more:
         for name, tensor in tensors_of("gpt2", sizes).items()
     }
     write_gguf(path, "gpt2", tensors, said, kind)
+
+
+# CTranslate2, as its converter writes Whisper
+
+WHISPER_SIZES = {"d": 16, "f": 24, "V": 30, "encoder": 12, "decoder": 9}
+WHISPER_CONFIG = {
+    "model_type": "whisper",
+    "d_model": 16,
+    "vocab_size": 30,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "max_source_positions": 12,
+    "max_target_positions": 9,
+}
+CT2_TYPES = {"float32": 0, "int8": 1, "int16": 2, "float16": 4}
+
+
+def whisper_tensors() -> dict[str, Array]:
+    """Return the tensors of a small Whisper by transformers' names, without those that no table reads."""
+    s = WHISPER_SIZES
+    d, f = s["d"], s["f"]
+    shapes: dict[str, tuple[int, ...]] = {"model.decoder.embed_tokens": (s["V"], d)}
+    for half in ("encoder", "decoder"):
+        shapes |= {f"model.{half}.embed_positions": (s[half], d), f"model.{half}.layer_norm": (d,)}
+        for i in range(2):
+            layer = f"model.{half}.layers.{i}"
+            shapes |= {f"{layer}.self_attn.{name}": (d, d) for name in ("q_proj", "k_proj", "v_proj", "out_proj")}
+            shapes |= {f"{layer}.fc1": (f, d), f"{layer}.fc2": (d, f)}
+            shapes |= {f"{layer}.{name}": (d,) for name in ("self_attn_layer_norm", "final_layer_norm")}
+    draw = np.random.default_rng(0)
+    tensors = {f"{name}.weight": draw.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    biased = [name for name in shapes if "embed" not in name and not name.endswith("k_proj")]
+    return tensors | {f"{name}.bias": draw.standard_normal(shapes[name][0], np.float32) for name in biased}
+
+
+def whisper_in_ct2(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the same by CTranslate2's names: queries, keys and values are one matrix."""
+    out: dict[str, Array] = {"decoder/embeddings/weight": tensors["model.decoder.embed_tokens.weight"]}
+    for half in ("encoder", "decoder"):
+        theirs = f"model.{half}"
+        out[f"{half}/num_heads"] = np.array(WHISPER_CONFIG[f"{half}_attention_heads"], np.int16)
+        out[f"{half}/position_encodings/encodings"] = tensors[f"{theirs}.embed_positions.weight"]
+        norms, linears = {f"{theirs}.layer_norm": f"{half}/layer_norm"}, {}
+        for i in range(2):
+            layer, ours = f"{theirs}.layers.{i}", f"{half}/layer_{i}"
+            norms |= {f"{layer}.self_attn_layer_norm": f"{ours}/self_attention/layer_norm"}
+            norms |= {f"{layer}.final_layer_norm": f"{ours}/ffn/layer_norm"}
+            linears |= {f"{layer}.self_attn.out_proj": f"{ours}/self_attention/linear_1"}
+            linears |= {f"{layer}.fc1": f"{ours}/ffn/linear_0", f"{layer}.fc2": f"{ours}/ffn/linear_1"}
+            q, k, v = (f"{layer}.self_attn.{name}_proj" for name in "qkv")
+            fused = f"{ours}/self_attention/linear_0"
+            out[f"{fused}/weight"] = np.concatenate([tensors[f"{name}.weight"] for name in (q, k, v)])
+            none = np.zeros_like(tensors[f"{q}.bias"])
+            out[f"{fused}/bias"] = np.concatenate([tensors[f"{q}.bias"], none, tensors[f"{v}.bias"]])
+        for there, here in norms.items():
+            out |= {f"{here}/gamma": tensors[f"{there}.weight"], f"{here}/beta": tensors[f"{there}.bias"]}
+        for there, here in linears.items():
+            out |= {f"{here}/{kind}": tensors[f"{there}.{kind}"] for kind in ("weight", "bias")}
+    return out
+
+
+def in_eight_bits(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return CTranslate2's tensors with matrices in 8 bits, each row with its scale."""
+    out = dict(tensors)
+    for name, tensor in tensors.items():
+        if name.endswith("/weight"):
+            scale = 127 / np.abs(tensor).max(1)
+            out |= {name: np.rint(tensor * scale[:, None]).astype(np.int8), f"{name}_scale": scale.astype(np.float32)}
+    return out
+
+
+def write_ctranslate2(
+    path: Path,
+    tensors: Mapping[str, Array] | None = None,
+    aliases: Mapping[str, str] | None = None,
+    spec: str = "WhisperSpec",
+    version: int = 6,
+) -> None:
+    """Write a model.bin; a small Whisper whose output matrix is tied, unless it says otherwise."""
+    stored = whisper_in_ct2(whisper_tensors()) if tensors is None else tensors
+    names = {"decoder/projection/weight": "decoder/embeddings/weight"} if aliases is None else aliases
+
+    def text(value: str) -> bytes:
+        return struct.pack("<H", len(value) + 1) + value.encode() + b"\0"
+
+    out = [struct.pack("<I", version), text(spec), struct.pack("<II", 3, len(stored))]
+    for name, tensor in stored.items():
+        out += [text(name), struct.pack(f"<B{tensor.ndim}I", tensor.ndim, *tensor.shape)]
+        out += [struct.pack("<BI", CT2_TYPES[tensor.dtype.name], tensor.nbytes), tensor.tobytes()]
+    out += [struct.pack("<I", len(names)), *(text(alias) + text(name) for alias, name in names.items())]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(out))

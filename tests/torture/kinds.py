@@ -264,6 +264,10 @@ def gguf(folder: Path, rng: Random) -> None:
         other_software.write_gpt2_gguf(path)
 
 
+def ctranslate2(folder: Path, rng: Random) -> None:
+    other_software.write_ctranslate2(emptied(folder) / "model.bin")
+
+
 def absurd_sizes(folder: Path, rng: Random) -> None:
     few = (1, 2, 3, 5, 17)
     layers, heads, width, positions, tokens = (one_of(options, rng) for options in ((1, 3), (1, 2), few, few, few))
@@ -300,6 +304,7 @@ KINDS = {
     "nanoGPT": Kind(("tiny/ckpt.pt",), nanogpt),
     "TransformerLens": Kind((f"tiny/{WEIGHTS}", "tiny/cfg.json"), transformer_lens),
     "GGUF": Kind(("tiny/model.gguf",), gguf, (damage_bytes, replace_file)),
+    "CTranslate2": Kind(("tiny/model.bin",), ctranslate2, (damage_bytes, replace_file)),
     "pipes and devices": Kind(("tiny/*", "results/tiny/*", "tiny/training.json"), ways=(replace_file,)),
     "absurd sizes": Kind((), absurd_sizes),
     "long and deep models": Kind((), long_and_deep),

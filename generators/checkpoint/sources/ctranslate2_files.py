@@ -33,7 +33,7 @@ SCALE = "_scale"  # behind the name of an 8-bit matrix: what its rows were multi
 
 
 @dataclass(frozen=True)
-class Contents:
+class ModelBin:
     """What a file says of its tensors, and the numbers that stand alone."""
 
     spec: str
@@ -82,7 +82,7 @@ class CTranslate2(Format):
         return {SPEC: contents.spec, NUMBERS: contents.numbers, ALIASES: contents.aliases}
 
 
-def _contents(path: Path) -> Contents:
+def _contents(path: Path) -> ModelBin:
     try:
         stat = path.stat()
     except OSError as error:
@@ -91,14 +91,14 @@ def _contents(path: Path) -> Contents:
 
 
 @lru_cache(maxsize=OPEN_AT_ONCE)
-def _read(path: Path, changed: int, size: int) -> Contents:
+def _read(path: Path, changed: int, size: int) -> ModelBin:
     """Read what a file says as it is now: `changed` and `size` distinguish it from what it was before."""
     try:
         with path.open("rb") as file:
             (version,) = _next(file, "<I")
             if version == VERSION:
                 return _contents_of(file, size)
-    except (OSError, ValueError, struct.error) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} isn't a whole model of CTranslate2: {error}.") from error
     raise InputError(
         f"{path} is of version {version} of CTranslate2's format, and the atlas reads version {VERSION}. Convert the "
@@ -106,7 +106,7 @@ def _read(path: Path, changed: int, size: int) -> Contents:
     )
 
 
-def _contents_of(file: BinaryIO, size: int) -> Contents:
+def _contents_of(file: BinaryIO, size: int) -> ModelBin:
     spec, _ = _text(file), _next(file, "<I")
     tensors: dict[str, PlacedTensor] = {}
     numbers: dict[str, float] = {}
@@ -120,7 +120,7 @@ def _contents_of(file: BinaryIO, size: int) -> Contents:
             numbers[name] = float(np.frombuffer(file.read(dtype.itemsize), dtype)[0])
     aliases = {_text(file): _text(file) for _ in range(_count(file))}
     tensors |= {alias: tensors[name] for alias, name in aliases.items() if name in tensors}
-    return Contents(spec, tensors, numbers, aliases)
+    return ModelBin(spec, tensors, numbers, aliases)
 
 
 def _tensor(file: BinaryIO, size: int) -> PlacedTensor:
@@ -146,8 +146,15 @@ def _count(file: BinaryIO) -> int:
 
 def _text(file: BinaryIO) -> str:
     (length,) = _next(file, "<H")
-    return file.read(length).rstrip(b"\0").decode("utf-8")
+    return _bytes(file, length).rstrip(b"\0").decode("utf-8")
 
 
 def _next(file: BinaryIO, form: str) -> tuple[Any, ...]:
-    return struct.unpack(form, file.read(struct.calcsize(form)))
+    return struct.unpack(form, _bytes(file, struct.calcsize(form)))
+
+
+def _bytes(file: BinaryIO, count: int) -> bytes:
+    found = file.read(count)
+    if len(found) < count:
+        raise ValueError("it is cut off")
+    return found
