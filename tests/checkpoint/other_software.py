@@ -225,6 +225,47 @@ def permuted(weights: Array, n_head: int) -> Array:
     return halves.swapaxes(1, 2).reshape(weights.shape)
 
 
+# Mistral's own files
+
+IN_MISTRAL = {
+    "model.embed_tokens": "tok_embeddings",
+    "model.norm": "norm",
+    "lm_head": "output",
+    "input_layernorm": "attention_norm",
+    "post_attention_layernorm": "ffn_norm",
+    **{f"self_attn.{name}_proj": f"attention.w{name}" for name in "qkvo"},
+    "mlp.gate_proj": "feed_forward.w1",
+    "mlp.up_proj": "feed_forward.w3",
+    "mlp.down_proj": "feed_forward.w2",
+}
+MISTRAL_PARAMS = {
+    "dim": 64,
+    "n_layers": 2,
+    "head_dim": 16,
+    "hidden_dim": 96,
+    "n_heads": 4,
+    "n_kv_heads": 2,
+    "norm_eps": 1e-5,
+    "vocab_size": 40,
+    "rope_theta": 10000.0,
+}
+
+
+def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return Llama's tensors as Mistral names and stores them: queries and keys turn neighboring channels."""
+    heads = {"q_proj": LLAMA_CONFIG["num_attention_heads"], "k_proj": LLAMA_CONFIG["num_key_value_heads"]}
+    out = {}
+    for name, tensor in tensors.items():
+        module = name.removesuffix(".weight")
+        if module in IN_MISTRAL:
+            out[f"{IN_MISTRAL[module]}.weight"] = tensor
+        else:
+            _, _, layer, rest = module.split(".", 3)
+            turned = permuted(tensor, heads[key]) if (key := rest.split(".")[-1]) in heads else tensor
+            out[f"layers.{layer}.{IN_MISTRAL[rest]}.weight"] = np.ascontiguousarray(turned)
+    return out
+
+
 def _in_gguf(name: str, known: Mapping[str, str]) -> str:
     module, _, kind = name.rpartition(".")
     parts = module.removeprefix("model.").split(".")

@@ -23,6 +23,8 @@ from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Lay
 from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights, with_its_shards
 from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
+from generators.checkpoint.sources.mistral import mistral
+from generators.checkpoint.sources.nanochat import nanochat
 from generators.checkpoint.sources.nanogpt import nanogpt
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.transformer_lens import is_of_transformer_lens, transformer_lens
@@ -143,7 +145,12 @@ class Files:
             return of_ctranslate2(said, {name: self.header(name) for name in names}, place)
         if ARCHITECTURE in said:
             return of_gguf(said, {name: self.header(name) for name in names}, self._all_of, place)
-        return nanogpt(said, names, self._beside(), place) or AS_TRANSFORMERS
+        return (
+            nanogpt(said, names, self._beside(), place)
+            or mistral(names, self._said_in, place)
+            or nanochat(names, self.header, self._said_in, Path(self._weights[0]).stem)
+            or AS_TRANSFORMERS
+        )
 
     def settings(self) -> Mapping[str, Any]:
         """Return what the one file of weights says besides its tensors. Raises InputError: as for its tensors."""
@@ -153,6 +160,11 @@ class Files:
         if len(files) != 1 or files[0].endswith(".safetensors"):
             return {}
         return self._format(files[0]).settings(self._path(files[0]))
+
+    def _said_in(self, name: str) -> Mapping[str, Any]:
+        """Return the settings in a file beside the weights, on this machine; empty where there is none."""
+        content = None if self.folder is None else self.content(name)
+        return {} if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
 
     def _cfg(self) -> Mapping[str, Any]:
         """Return the cfg of TransformerLens that is in the file or beside it; empty where there is none."""
