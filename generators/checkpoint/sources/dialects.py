@@ -65,6 +65,7 @@ class Dialect:
         parts: what the table calls a tensor -> which part it is of a tensor of the file.
         layouts: patterns of names in the file, and how such a tensor is stored.
         adds_one: gains are stored with the 1 that transformers adds to them (Gemma).
+        names_all: its table names every tensor of such a file.
         note: what a model's page says of its numbers.
     """
 
@@ -75,6 +76,7 @@ class Dialect:
     parts: Mapping[str, FusedPart] = field(default_factory=dict)
     layouts: tuple[tuple[str, Layout], ...] = ()
     adds_one: bool = False
+    names_all: bool = False
     note: str | None = None
 
     def layout(self, name: str) -> Layout | None:

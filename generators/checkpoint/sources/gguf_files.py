@@ -29,7 +29,7 @@ IN_BLOCKS = (
 
 
 @dataclass(frozen=True)
-class Contents:
+class GgufContents:
     """What a file says of its tensors and of the model."""
 
     tensors: Mapping[str, PlacedTensor]
@@ -73,7 +73,7 @@ class Gguf(Format):
         return _contents(path).settings
 
 
-def _contents(path: Path) -> Contents:
+def _contents(path: Path) -> GgufContents:
     try:
         stat = path.stat()
     except OSError as error:
@@ -82,7 +82,7 @@ def _contents(path: Path) -> Contents:
 
 
 @lru_cache(maxsize=OPEN_AT_ONCE)
-def _read(path: Path, changed: int, size: int) -> Contents:
+def _read(path: Path, changed: int, size: int) -> GgufContents:
     """Read what a file says as it is now: `changed` and `size` distinguish it from what it was before."""
     try:
         reader = _limited_reader()(path)
@@ -101,7 +101,7 @@ def _read(path: Path, changed: int, size: int) -> Contents:
         raise InputError(f"{path} isn't a whole GGUF file: it is cut off.")
     if reader.byte_order != "I":
         raise InputError(f"{path} is a GGUF file of the other byte order; convert the model again on this machine.")
-    return Contents(tensors, settings)
+    return GgufContents(tensors, settings)
 
 
 @cache

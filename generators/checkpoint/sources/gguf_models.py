@@ -141,7 +141,14 @@ def of_gguf(
     _check(said, headers, place)
     name = said[ARCHITECTURE]
     kind = KINDS[name]
-    how = partial(Dialect, "llama.cpp", modules=kind.modules, note=_rounding(headers), adds_one=kind.adds_one)
+    how = partial(
+        Dialect,
+        "llama.cpp",
+        modules=kind.modules,
+        adds_one=kind.adds_one,
+        names_all=True,
+        note=_rounding(headers),
+    )
     ours = {key.removeprefix(f"{name}."): _short(value) for key, value in said.items() if key.startswith(f"{name}.")}
     if ours.get("expert_count"):
         raise InputError(f"{place} is a GGUF file with several MLPs per layer; name the original.")

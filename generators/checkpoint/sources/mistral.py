@@ -63,4 +63,4 @@ def mistral(names: Collection[str], said_in: Callable[[str], Mapping[str, Any]],
     if not isinstance(heads, int) or not isinstance(keys, int):
         return Dialect("Mistral", config, MODULES)  # the table asks for them
     turned = ((r"\.wq\.", Layout("neighbors turned", heads)), (r"\.wk\.", Layout("neighbors turned", keys)))
-    return Dialect("Mistral", config, MODULES, layouts=turned)
+    return Dialect("Mistral", config, MODULES, layouts=turned, names_all=True)
