@@ -281,8 +281,9 @@ def write_gguf(
     said: Mapping[str, Any],
     kind: str = "F16",
     extra: Mapping[str, Array] | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a GGUF file: matrices of type `kind`, vectors as F32."""
+    """Write a GGUF file: matrices of type `kind`, or as `kinds` says, vectors as F32."""
     import gguf
 
     known = NAMES_IN_GGUF.get(arch, IN_GGUF)
@@ -295,7 +296,8 @@ def write_gguf(
         if tensor.dtype == np.float64:
             writer.add_tensor(name, tensor)
             continue
-        as_type = getattr(gguf.GGMLQuantizationType, kind if tensor.ndim == 2 else "F32")
+        named = (kinds or {}).get(name, kind)
+        as_type = getattr(gguf.GGMLQuantizationType, named if tensor.ndim == 2 else "F32")
         data = gguf.quants.quantize(np.ascontiguousarray(tensor), as_type)
         writer.add_tensor(name, data, raw_dtype=as_type)
     writer.write_header_to_file()
