@@ -122,11 +122,8 @@ class Files:
     @once
     def _aliases(self) -> Mapping[str, str]:
         """Further names of tensors, from the metadata of files: safetensors keeps one name of those that are tied."""
-        return {
-            alias: name
-            for file in self.weight_files()
-            for alias, name in self._format(file).aliases(self._path(file)).items()
-        }
+        files = self.weight_files()
+        return self._format(files[0]).aliases(self._path(files[0])) if len(files) == 1 else {}
 
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
@@ -323,7 +320,7 @@ class Files:
     def _of_shards_here(self, named: Mapping[str, str]) -> Mapping[str, str]:
         """Return which file holds each tensor, for those shards that are here; a partial checkpoint is welcome."""
         files = sorted(set(named.values()))
-        here = {file for file in files if self.has(file)}
+        here = {file for file in files if self.folder is None or self.has(file)}
         if here and len(here) < len(files):
             notices.say_once(
                 f"The folder {self.origin.place} holds {len(here)} of {len(files)} shards: only what is in them is "

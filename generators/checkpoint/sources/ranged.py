@@ -207,12 +207,11 @@ class RangedFiles(Files):
 
     @once
     def _aliases(self) -> Mapping[str, str]:
-        aliases: dict[str, str] = {}
-        for file in self.weight_files():
-            header = self._header(file)
-            own = self._format(file).aliases(self._path(file)) if header is None else header.get("aliases", {})
-            aliases.update(own)
-        return aliases
+        files = self.weight_files()
+        header = self._header(files[0]) if len(files) == 1 else None
+        if header is not None:
+            return dict(header.get("aliases", {}))
+        return super()._aliases
 
     @once
     def _file_of(self) -> Mapping[str, str]:
