@@ -257,11 +257,14 @@ def transformer_lens(folder: Path, rng: Random) -> None:
 
 
 def gguf(folder: Path, rng: Random) -> None:
-    path = emptied(folder) / "model.gguf"
-    if rng.random() < 0.5:
-        other_software.write_llama_gguf(path, str(rng.choice(["F16", "F32"])))
-    else:
+    path, tokens = emptied(folder) / "model.gguf", [f"w{i}" for i in range(40)]
+    said = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": [1] * 40}
+    if rng.random() < 0.3:
         other_software.write_gpt2_gguf(path)
+    elif rng.random() < 0.5:
+        other_software.write_gemma3_gguf(path, **said)
+    else:
+        other_software.write_llama_gguf(path, str(rng.choice(["F16", "F32", "Q4_0", "Q8_0"])), **said)
 
 
 def ctranslate2(folder: Path, rng: Random) -> None:

@@ -55,7 +55,8 @@ def mistral(names: Collection[str], said_in: Callable[[str], Mapping[str, Any]],
             f"{place} holds Mistral's own files, whose {PARAMS} sets {other} to {str(params[other])[:40]}, which the "
             "atlas doesn't read. Name the model in transformers' format."
         )
-    config = {"model_type": "mistral", "sliding_window": None, "tie_word_embeddings": OUTPUT not in names}
+    config: dict[str, Any] = {"model_type": "mistral", "sliding_window": None}
+    config["tie_word_embeddings"] = OUTPUT not in names
     config |= {KEYS[key]: value for key, value in params.items() if key in KEYS}
     if not config.get("rope_theta"):
         config["rope_theta"] = BASE_WITH_WINDOW if config["sliding_window"] else BASE
