@@ -26,7 +26,7 @@ define installed
 	touch $@
 endef
 
-.PHONY: site paper render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site paper render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled rounding fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -95,6 +95,9 @@ lookalikes: $(VENV)/.dev ## models of every type read by the tables of other fam
 
 untabled: $(VENV)/.dev ## types of models that no table describes, made small, through the atlas; writes results/untabled.json
 	$(BIN)/python -m tests.checkpoint.oracle.untabled $(UNTABLED_ARGS)
+
+rounding: $(VENV)/.dev ## which verdicts about weights move when they are rounded to 8 and 4 bits; writes results/rounding.json
+	$(BIN)/python -m tests.rounding
 
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
 	$(BIN)/python -m tests.torture fuzz $(FUZZ_ARGS)
