@@ -295,11 +295,13 @@ class Checkpoint(Mapping[str, Array]):
         shape = tuple(n for n in shape if n != 1) if slot.flat else shape
         shape = shape[::-1] if slot.transposed else shape
         wanted = slot.asked(self._sizes)
-        fits = len(shape) == len(wanted) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
-        if not fits or (slot.part is not None and not slot.part.fits(shape[-1], self._sizes)):
+        if not _fit(shape, wanted) or (slot.part is not None and not slot.part.fits(shape[-1], self._sizes)):
+            turned = " The matrix is transposed: other software than transformers has saved it." * _fit(
+                shape[::-1], wanted
+            )
             raise InputError(
                 f"{slot.tensor} in {self._where()}, the {role}, has the shape {_times(shape)} "
-                f"where config.json asks for {_times(wanted)}."
+                f"where config.json asks for {_times(wanted)}.{turned}"
             )
 
     def _shape_stored(self, slot: Slot) -> tuple[int, ...]:
@@ -327,6 +329,8 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
         InputError: no config, an unknown family, no weights, or a damaged file.
     """
     config = files.config()
+    if files.folder is not None:
+        files.weight_files()  # what lies there instead is said before what config.json lacks
     if family is None and not config.get("model_type"):
         config = {**config, "model_type": infer_type(files, config)}
     try:
@@ -390,6 +394,10 @@ def _without_names(layout: dict[str, Any]) -> dict[str, Any]:
 
 def _product(slot: Slot) -> str:
     return slot.tensor if slot.through is None else f"{slot.tensor} x {slot.through.tensor}"
+
+
+def _fit(shape: Sequence[int], wanted: Sequence[int | None]) -> bool:
+    return len(shape) == len(wanted) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
 
 
 def _times(sizes: Sequence[int | None]) -> str:

@@ -51,8 +51,8 @@ DCP = (
     f"dcp_to_torch FOLDER pytorch_model.bin`, and put {CONFIG} beside it."
 )
 NPZ = (
-    "arrays of NumPy, as MLX writes them. Save them as model.safetensors (safetensors.numpy.save_file), and put "
-    f"{CONFIG} beside it."
+    "an archive of NumPy arrays, as MLX writes them. Save them as model.safetensors (safetensors.numpy.save_file), "
+    f"and put {CONFIG} beside it."
 )
 RWKV = "weights of RWKV in its author's own format. Name a converted copy on the hub (its name ends in -hf)."
 MAMBA = "a model of mamba_ssm. Name the converted copy on the hub (its name ends in -hf)."
