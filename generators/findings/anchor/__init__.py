@@ -7,11 +7,11 @@ activations in large language models" (2024).
 from generators.findings.anchor import claims, facts, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="anchor",
-    title="The first token as an anchor",
-    order=134,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("position_embedding",),

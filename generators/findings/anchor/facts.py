@@ -22,25 +22,4 @@ def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[
     )
 
 
-FACTS: Facts[AnchorMetrics] = Facts(
-    entities={"head": heads, "channel": channels},
-    columns={
-        "high": "attention, 95 % to",
-        "low": "attention, 95 % from",
-        "norm_ratio": "norm / elsewhere",
-        "on_first": "attention to the first token",
-        "others_limit": "others, largest 1 %",
-        "others_median": "others / median",
-        "over_elsewhere": "channel / elsewhere",
-        "over_median": "largest / median",
-    },
-    search=(
-        "attention sink",
-        "attention sinks in GPT-2",
-        "attention sinks in Llama",
-        "massive activations",
-        "first token",
-        "position 0",
-        "BOS",
-    ),
-)
+FACTS: Facts[AnchorMetrics] = Facts(entities={"head": heads, "channel": channels})

@@ -47,19 +47,4 @@ def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iter
         )
 
 
-FACTS = Facts(
-    entities={"head": heads},
-    search=("QK", "attention kernel", "query and key", "virtual weights"),
-    columns={
-        "in_E": "in E's directions",
-        "in_E_folded": "in E's directions, gain folded in",
-        "in_P": "in P's directions",
-        "in_P_folded": "in P's directions, gain folded in",
-        "peak_offset": "attends most at offset",
-        "peak_offset_all_queries": "attends most at offset, all queries",
-        "weight_at_-1": "weight at offset −1",
-        "weight_at_0": "weight at offset 0",
-        "weight_at_1": "weight at offset 1",
-        "weight_at_peak": "weight there",
-    },
-)
+FACTS = Facts(entities={"head": heads})

@@ -45,8 +45,4 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
             yield EntityNumbers(f"{says} with the log frequency of {token}", strongest, order="strongest", name=name)
 
 
-FACTS = Facts(
-    entities={"channel": channels},
-    search=("ablate a channel", "mean ablation"),
-    columns={"unigram_rho": "ρ with unigram frequency"},
-)
+FACTS = Facts(entities={"channel": channels})

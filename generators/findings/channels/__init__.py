@@ -7,11 +7,11 @@ singular vectors).
 
 from generators.findings.channels import claims, facts, figures, measure
 from generators.findings.contract import Finding
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="channels",
-    title="Channels",
-    order=20,
+    words=words_of(__name__),
     version=2,
     needs=("position_embedding",),
     uses=("token_embedding",),

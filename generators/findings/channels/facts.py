@@ -29,8 +29,4 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
     yield EntityNote(most, f"Positions vary most in this channel: std {two(std[most])}.", role="positions")
 
 
-FACTS = Facts(
-    entities={"channel": channels},
-    search=("sparse", "privileged basis", "which channels"),
-    columns={"position_mean": "mean over positions", "position_std": "std over positions"},
-)
+FACTS = Facts(entities={"channel": channels})

@@ -4,11 +4,11 @@ from generators.findings.contract import Finding
 from generators.findings.distance import claims, facts, figures, measure
 from generators.findings.inputs import RUN
 from generators.findings.running import WINDOWS
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="distance",
-    title="Attention by distance",
-    order=122,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("position_embedding",),

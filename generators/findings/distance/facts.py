@@ -23,13 +23,4 @@ def heads(found: Measurements[DistanceMetrics], count: int | None) -> Iterator[F
         )
 
 
-FACTS: Facts[DistanceMetrics] = Facts(
-    entities={"head": heads},
-    columns={
-        "high": "share, 95 % to",
-        "low": "share, 95 % from",
-        "peak": "offset of the peak",
-        "share": "explained by distance",
-    },
-    search=("attention by distance", "relative attention", "distance head", "positional head"),
-)
+FACTS: Facts[DistanceMetrics] = Facts(entities={"head": heads})

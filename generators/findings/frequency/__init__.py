@@ -7,11 +7,11 @@ direction are three candidates for a unigram frequency feature.
 from generators.findings.contract import Finding
 from generators.findings.frequency import claims, facts, figures, measure
 from generators.findings.inputs import FREQUENCIES, TOKENS
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="frequency",
-    title="Frequency",
-    order=60,
+    words=words_of(__name__),
     version=2,
     needs=("token_embedding",),
     uses=("blocks.*.ln2.gain", TOKENS, FREQUENCIES),

@@ -13,17 +13,15 @@ from generators.findings.facts import (
     Facts,
     by_id,
 )
-from generators.findings.frequency.claims import RULES
+from generators.findings.frequency.claims import tracks
 from generators.findings.frequency.measure import FrequencyMetrics
 from generators.findings.judging import judge
 from generators.findings.measured import Measurements
 
-(TRACKS,) = (rule for rule in RULES if rule.id == "frequency-channel")
-
 
 def called(found: Measurements[FrequencyMetrics]) -> str:
-    tracks = judge("frequency", TRACKS, found).verdict == "holds"
-    return "the frequency channel" if tracks else "the channel most correlated with frequency"
+    holds = judge("frequency", tracks, found).verdict == "holds"
+    return "the frequency channel" if holds else "the channel most correlated with frequency"
 
 
 def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
@@ -40,7 +38,7 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
     one, other = m["frequency_channel"], m["contrast_channel"]
     for channel, says, role in ((one, closest, "frequency"), (other, ordinary, "")):
         said = f"{says} (rank correlation {two(channel['rho'])})."
-        yield EntityNote(channel["channel"], said, named=bool(role), role=role, claim=TRACKS.id if role else "")
+        yield EntityNote(channel["channel"], said, named=bool(role), role=role, claim=tracks.id if role else "")
 
 
 def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
@@ -61,16 +59,4 @@ def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator
     yield EntityNumbers(says, by_id(ids, arrays.get("token_channel")), "frequency-channel", "strongest")
 
 
-FACTS = Facts(
-    search=("token frequency", "word frequency", "frequency direction", "Zipf"),
-    entities={"channel": channels, "token": tokens},
-    columns={
-        "of": "one",
-        "rank_residual": "ranks from the trend",
-        "rho": "Spearman's ρ",
-        "rho_frequency": "ρ with log-frequency",
-        "rho_index": "ρ with token index, reversed",
-        "rho_norm": "ρ with norm",
-        "with": "other",
-    },
-)
+FACTS = Facts(entities={"channel": channels, "token": tokens})

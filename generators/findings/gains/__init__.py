@@ -6,11 +6,11 @@ and channel 138 stands out in most LN2 layers.
 
 from generators.findings.contract import Finding
 from generators.findings.gains import claims, facts, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="gains",
-    title="Gains",
-    order=30,
+    words=words_of(__name__),
     version=1,
     needs=("blocks.*.ln2.gain",),
     uses=("blocks.*.ln1.gain", "position_embedding", "token_embedding"),

@@ -32,8 +32,4 @@ def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[F
             yield EntityNote(top["channel"], says, role=norm, claim="ln2-one-channel" if norm == "ln2" else "")
 
 
-FACTS = Facts(
-    entities={"channel": channels},
-    teaser="ln2-one-channel",
-    search=("RMSNorm", "LayerNorm", "normalisation", "normalization"),
-)
+FACTS = Facts(entities={"channel": channels}, teaser="ln2-one-channel")

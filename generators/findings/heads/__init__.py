@@ -8,11 +8,11 @@ from generators.findings.contract import Finding
 from generators.findings.heads import claims, facts, figures, measure
 from generators.findings.inputs import RUN
 from generators.findings.running import WINDOWS
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="heads",
-    title="Heads on text",
-    order=120,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k", *positional.ROLES),

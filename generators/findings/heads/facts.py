@@ -37,8 +37,4 @@ def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact
         yield EntityNote(index, says)
 
 
-FACTS = Facts(
-    entities={"head": heads},
-    columns={"by_position_alone": "by position alone"},
-    search=("attention sink", "previous-token head"),
-)
+FACTS = Facts(entities={"head": heads})

@@ -6,11 +6,11 @@ Simon, "Insights into GPT-2's positional encodings" (2024).
 
 from generators.findings.contract import Finding
 from generators.findings.helix import claims, facts, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="helix",
-    title="Helix",
-    order=10,
+    words=words_of(__name__),
     version=1,
     needs=("position_embedding",),
     uses=("token_embedding",),

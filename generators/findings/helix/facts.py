@@ -29,31 +29,7 @@ def by_chance(metrics: HelixMetrics) -> Float[Array, "n 3"]:
 
 
 FACTS = Facts(
-    search=(
-        "position embedding helix",
-        "PCA",
-        "Fourier",
-        "spiral",
-        "circle",
-        "circular",
-        "effective rank",
-        "measured",
-    ),
     entities={"position": positions},
-    columns={
-        "explained_variance_3d": "share of variance in three components",
-        "explained_variance_ratio": "share of variance",
-        "gain": "gain over no movement",
-        "k": "tokens back",
-        "period_tokens": "tokens per cycle",
-        "r2_affine": "R², affine map",
-        "r2_identity": "R², no movement",
-        "r2_rotation": "R², rotation",
-        "r2_translation": "R², translation",
-        "tokens_per_turn": "tokens per turn, mean over the run",
-        "radius_cv": "std of the radius over its mean",
-        "translation_gain": "gain of a translation",
-    },
     teaser="winding",
     by_chance=by_chance,
     curve=FollowedCurve("curve", "helix", "The curve of P", "The position embeddings in their own three components"),

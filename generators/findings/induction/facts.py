@@ -17,7 +17,7 @@ def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[
         "induction-heads",
         "largest",
     )
-    if best["copying"] >= COPIES["partly"]:
+    if best["copying"] >= COPIES:
         yield EntityNote(
             found.metrics["best"],
             f"It copies more than any other head: on random tokens read twice, it gives {share(best['copying'])} of "
@@ -25,15 +25,4 @@ def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[
         )
 
 
-FACTS: Facts[InductionMetrics] = Facts(
-    entities={"head": heads},
-    columns={
-        "copying": "on what followed",
-        "drop": "copying lost while silenced",
-        "duplicate": "on the same token",
-        "high": "on what followed, 95 % to",
-        "low": "on what followed, 95 % from",
-        "previous": "on the previous token",
-    },
-    search=("induction head", "copying head", "in-context learning", "repeated tokens", "OV circuit"),
-)
+FACTS: Facts[InductionMetrics] = Facts(entities={"head": heads})

@@ -56,8 +56,4 @@ def _nearest(found: Measurements[OutliersMetrics]) -> dict[int, float]:
     return distances
 
 
-FACTS = Facts(
-    entities={"token": tokens},
-    teaser="clump",
-    search=("embedding norm", "norms of tokens", "token norm", "unused tokens", "outlier tokens"),
-)
+FACTS = Facts(entities={"token": tokens}, teaser="clump")

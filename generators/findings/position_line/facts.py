@@ -19,20 +19,4 @@ def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Ite
     )
 
 
-FACTS: Facts[PositionLineMetrics] = Facts(
-    entities={"channel": channels},
-    columns={
-        "channel_high": "channel's share, 95 % to",
-        "channel_low": "channel's share, 95 % from",
-        "channel_share": "channel's share",
-        "line_high": "in one component, 95 % to",
-        "line_low": "in one component, 95 % from",
-        "line_share": "in one component",
-        "ln1_gain": "gain of ln1 / median",
-        "ln2_gain": "gain of ln2 / median",
-        "of_channel": "position's share of the channel",
-        "r": "|r| with position",
-        "r_log": "|r| with log position",
-    },
-    search=("position line", "position channel", "linear position", "number line"),
-)
+FACTS: Facts[PositionLineMetrics] = Facts(entities={"channel": channels})

@@ -20,14 +20,4 @@ def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Ite
         )
 
 
-FACTS = Facts(
-    entities={"head": heads},
-    columns={
-        "times_median": "strength (times the median head)",
-        "in_plane": "share in the main plane",
-        "rotation": "share of that which is a rotation",
-        "degrees_back": "best match, degrees back",
-        "tokens_back": "best match, tokens back",
-    },
-    search=("position heads", "look back", "positional head", "QK circuit", "rotation of positions", "cfoster0"),
-)
+FACTS = Facts(entities={"head": heads})

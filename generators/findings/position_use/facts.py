@@ -7,8 +7,4 @@ def loss(metrics: PositionUseMetrics) -> TextLoss:
     return TextLoss(ran["text"], ran["text_sha256"], metrics["unit"], base["mean"], (base["low"], base["high"]))
 
 
-FACTS = Facts(
-    search=("blur", "blurred", "blurring", "averaged", "averaging", "ablation", "ablate", "shuffle", "shuffled"),
-    teaser="exact-positions",
-    loss=loss,
-)
+FACTS = Facts(teaser="exact-positions", loss=loss)

@@ -7,11 +7,11 @@ representational quality" (2021), and Cai et al., "Isotropy in the contextual em
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN
 from generators.findings.rogue import claims, facts, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="rogue",
-    title="Rogue channels",
-    order=136,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("token_embedding", "blocks.*.ln2.gain", FREQUENCIES),

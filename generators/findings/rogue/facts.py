@@ -22,18 +22,4 @@ def channels(found: Measurements[RogueMetrics], count: int | None) -> Iterator[F
         )
 
 
-FACTS: Facts[RogueMetrics] = Facts(
-    entities={"channel": channels},
-    columns={
-        "high": "share, 95 % to",
-        "isoscore": "IsoScore",
-        "isoscore_without_5": "IsoScore without 5",
-        "low": "share, 95 % from",
-        "mean_cosine": "mean cosine",
-        "share": "share of the mean cosine",
-        "without_1": "without 1 channel",
-        "without_3": "without 3",
-        "without_5": "without 5",
-    },
-    search=("rogue dimensions", "anisotropy", "IsoScore", "mean cosine", "outlier dimensions", "cone"),
-)
+FACTS: Facts[RogueMetrics] = Facts(entities={"channel": channels})

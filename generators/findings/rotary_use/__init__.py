@@ -8,11 +8,11 @@ from generators.findings import positional
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.rotary_use import claims, facts, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="rotary_use",
-    title="Use of rotations",
-    order=114,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=(

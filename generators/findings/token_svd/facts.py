@@ -15,4 +15,4 @@ def tokens(found: Measurements[TokenSvdMetrics], count: int | None) -> Iterator[
     yield EntityNumbers("share of its energy in the directions of positions", share, "svd-overlap", "largest")
 
 
-FACTS = Facts(entities={"token": tokens}, search=("SVD", "singular vectors", "singular values of E"))
+FACTS = Facts(entities={"token": tokens})

@@ -7,11 +7,11 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.running import WINDOWS
 from generators.findings.undertrained import claims, facts, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="undertrained",
-    title="Under-trained tokens",
-    order=150,
+    words=words_of(__name__),
     version=1,
     needs=(RUN, "token_embedding"),
     uses=(TOKENS, FREQUENCIES),

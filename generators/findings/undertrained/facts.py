@@ -12,6 +12,4 @@ def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Itera
         yield EntityNote(row["id"], says, named=False)
 
 
-FACTS = Facts(
-    entities={"token": tokens}, search=("glitch token", "glitch tokens", "undertrained", "SolidGoldMagikarp")
-)
+FACTS = Facts(entities={"token": tokens})
