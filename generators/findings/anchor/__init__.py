@@ -4,7 +4,7 @@ Asked by Xiao et al., "Efficient streaming language models with attention sinks"
 activations in large language models" (2024).
 """
 
-from generators.findings.anchor import claims, facts, figures, measure
+from generators.findings.anchor import claims, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.wording import words_of
@@ -20,7 +20,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="anchor-heads",
     passes=measure.PASSES,
 )

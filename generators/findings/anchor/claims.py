@@ -1,6 +1,10 @@
+from collections.abc import Iterator
+
 from generators.base.text import share
 from generators.findings.anchor.measure import AnchorMetrics, AnchorStageRow
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.measured import Measurements
 
 ELSEWHERE = 10.0  # multiple of the same channel at other positions
 FEWEST_ERRORS = 3
@@ -50,4 +54,21 @@ def position_0_needed(m: AnchorMetrics) -> Evidence | Untested:
     )
 
 
+def heads(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[Fact]:
+    on_first = [row["on_first"] for row in found.metrics["heads"]]
+    if len(on_first) == count:
+        yield EntityNumbers("attention to the first token, late queries", on_first, "anchor-heads", "largest")
+
+
+def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[Fact]:
+    row = massive(found.metrics["stages"])
+    yield EntityNote(
+        row["channel"],
+        f"At the first token it reaches {row['over_median']:.0f} times the median activation (layer {row['layer']}).",
+        role="first token",
+        claim="massive-at-first",
+    )
+
+
 RULES = (rests_on_first, massive_at_first, position_0_needed)
+FACTS: Facts[AnchorMetrics] = Facts(entities={"head": heads, "channel": channels})

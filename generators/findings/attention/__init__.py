@@ -5,7 +5,7 @@ Adam Yedidia, "The positional embedding matrix and previous-token heads: how do 
 """
 
 from generators.findings import positional
-from generators.findings.attention import claims, facts, figures, measure
+from generators.findings.attention import claims, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES
 from generators.findings.wording import words_of
@@ -28,6 +28,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="overlap-panels",
 )

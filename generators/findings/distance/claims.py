@@ -1,6 +1,10 @@
+from collections.abc import Iterator
+
 from generators.base.text import share
 from generators.findings.distance.measure import DistanceMetrics, DistanceRow
+from generators.findings.facts import EntityLines, EntityNumbers, Fact, Facts
 from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.measured import Measurements
 
 
 def largest(rows: list[DistanceRow]) -> DistanceRow:
@@ -22,4 +26,23 @@ def first_layer_blind(m: DistanceMetrics) -> Evidence | Untested:
     return Evidence(row["share"], {"row": row}, baseline=by_chance, interval=(row["low"], row["high"]))
 
 
+def heads(found: Measurements[DistanceMetrics], count: int | None) -> Iterator[Fact]:
+    rows = found.metrics["heads"]
+    if len(rows) != count:
+        return
+    shares = [row["share"] for row in rows]
+    yield EntityNumbers("variance of scores explained by distance", shares, "distance-heads", "largest")
+    offsets, profiles = found.arrays.get("offsets"), found.arrays.get("by_distance")
+    if offsets is not None and profiles is not None:
+        yield EntityLines(
+            drawing="Mean attention by offset",
+            across="offset: tokens back from the query",
+            says="by distance alone",
+            at=offsets,
+            values=profiles,
+            figure="distance-heads",
+        )
+
+
 RULES = (by_distance_alone, first_layer_blind)
+FACTS: Facts[DistanceMetrics] = Facts(entities={"head": heads})

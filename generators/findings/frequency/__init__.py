@@ -5,7 +5,7 @@ direction are three candidates for a unigram frequency feature.
 """
 
 from generators.findings.contract import Finding
-from generators.findings.frequency import claims, facts, figures, measure
+from generators.findings.frequency import claims, figures, measure
 from generators.findings.inputs import FREQUENCIES, TOKENS
 from generators.findings.wording import words_of
 
@@ -20,6 +20,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="frequency-channel",
 )

@@ -5,7 +5,7 @@ and channel 138 stands out in most LN2 layers.
 """
 
 from generators.findings.contract import Finding
-from generators.findings.gains import claims, facts, figures, measure
+from generators.findings.gains import claims, figures, measure
 from generators.findings.wording import words_of
 
 FINDING = Finding(
@@ -19,6 +19,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="gains-ln2",
 )

@@ -5,7 +5,7 @@ Asked by Adam Yedidia, "The positional embedding matrix and previous-token heads
 
 from generators.findings import positional
 from generators.findings.contract import Finding
-from generators.findings.heads import claims, facts, figures, measure
+from generators.findings.heads import claims, figures, measure
 from generators.findings.inputs import RUN
 from generators.findings.running import WINDOWS
 from generators.findings.wording import words_of
@@ -21,7 +21,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="heads-on-text",
     passes=WINDOWS * measure.PASSES,
 )

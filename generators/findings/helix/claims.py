@@ -1,8 +1,17 @@
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
 from generators.base.text import share, two
+from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
 from generators.findings.judging import Evidence, Untested, claim, strictest
-from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR
+from generators.findings.measured import Measurements
+from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR, principal_scores
 from generators.maths.curve_statistics import TOP_ENERGY
+from generators.maths.surrogates import smooth_curve
 from generators.maths.turning import JUDGED_OFFSETS
 
 THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
@@ -124,4 +133,28 @@ def low_rank(m: HelixMetrics) -> Evidence | Untested:
     )
 
 
+SEED = 0  # seed of the random curve shown for comparison
+
+
+def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[Fact]:
+    yield EntityCount(found.metrics["n_positions"])
+    yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "norms", "largest")
+    if (steps := found.arrays.get("steps")) is not None:
+        yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), "steps", "largest")
+    for position in found.metrics["outlier_positions"]:
+        yield EntityNote(position, "It is far from the curve of the other positions.")
+
+
+def by_chance(metrics: HelixMetrics) -> Float[Array, "n 3"]:
+    """Return the leading components of smoothed noise whose neighbors correlate as those of P do."""
+    noise = smooth_curve(metrics["n_positions"], metrics["smoothness"]["width"], np.random.default_rng(SEED))
+    return principal_scores(noise, 3).values
+
+
 RULES = (three_components, winding, fraying, first_position, constant_norms, look_back, low_rank)
+FACTS = Facts(
+    entities={"position": positions},
+    teaser="winding",
+    by_chance=by_chance,
+    curve=FollowedCurve("curve", "helix", "The curve of P", "The position embeddings in their own three components"),
+)

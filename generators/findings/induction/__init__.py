@@ -4,7 +4,7 @@ Asked by Olsson et al., "In-context learning and induction heads" (2022).
 """
 
 from generators.findings.contract import Finding
-from generators.findings.induction import claims, facts, figures, measure
+from generators.findings.induction import claims, figures, measure
 from generators.findings.inputs import RUN
 from generators.findings.wording import words_of
 
@@ -18,7 +18,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="induction-heads",
     passes=measure.PASSES,
 )

@@ -1,8 +1,12 @@
+from collections.abc import Iterator
+
 import numpy as np
 
 from generators.base.text import share
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.induction.measure import InductionHeadRow, InductionMetrics
 from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.measured import Measurements
 
 COPIES = 0.05  # share of attention from which a head copies
 MARGIN = 0.25  # share of the benefit
@@ -60,4 +64,23 @@ def fed(m: InductionMetrics) -> Evidence | Untested:
     )
 
 
+def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[Fact]:
+    rows, best = found.metrics["heads"], best_of(found.metrics)
+    if len(rows) != count:
+        return
+    yield EntityNumbers(
+        "attention to what followed, tokens read twice",
+        [row["copying"] for row in rows],
+        "induction-heads",
+        "largest",
+    )
+    if best["copying"] >= COPIES:
+        yield EntityNote(
+            found.metrics["best"],
+            f"It copies more than any other head: on random tokens read twice, it gives {share(best['copying'])} of "
+            "its attention to the token that followed.",
+        )
+
+
 RULES = (copies, needed, fed)
+FACTS: Facts[InductionMetrics] = Facts(entities={"head": heads})

@@ -7,7 +7,7 @@ for Magikarp" (2024).
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, TOKENS
-from generators.findings.outliers import claims, facts, figures, measure
+from generators.findings.outliers import claims, figures, measure
 from generators.findings.wording import words_of
 
 FINDING = Finding(
@@ -21,6 +21,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="outlier-norms",
 )

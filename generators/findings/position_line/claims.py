@@ -1,7 +1,11 @@
+from collections.abc import Iterator
+
 import numpy as np
 
 from generators.base.text import share, two
+from generators.findings.facts import EntityNote, Fact, Facts
 from generators.findings.judging import Evidence, Untested, claim, strictest
+from generators.findings.measured import Measurements
 from generators.findings.nulls import drawn
 from generators.findings.position_line.costs import FEWEST_OTHERS
 from generators.findings.position_line.measure import LineRow, PositionLineMetrics
@@ -56,4 +60,17 @@ def needed(m: PositionLineMetrics) -> Evidence | Untested:
     return Evidence(cost["swept"], said, chance=found, holds_at=found["limit"], extra_condition_met=not dearer)
 
 
+def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Iterator[Fact]:
+    row, cost = middle_of(found.metrics), found.metrics["cost"]
+    held = two(cost["at_its_mean"]["mean"])
+    yield EntityNote(
+        row["channel"],
+        f"At the middle layer it carries more of the position than any other channel, {share(row['channel_share'])} "
+        f"of the variance of position means. Fixing it at its mean costs {held} ({cost['unit']}).",
+        role="line",
+        claim="one-channel-carries-position",
+    )
+
+
 RULES = (line, carried, needed)
+FACTS: Facts[PositionLineMetrics] = Facts(entities={"channel": channels})

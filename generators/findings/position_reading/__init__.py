@@ -5,7 +5,7 @@ the positional part of queries and keys would let a head look back by a fixed nu
 """
 
 from generators.findings.contract import Finding
-from generators.findings.position_reading import claims, facts, figures, measure
+from generators.findings.position_reading import claims, figures, measure
 from generators.findings.wording import words_of
 
 FINDING = Finding(
@@ -19,6 +19,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="position-reading",
 )

@@ -1,7 +1,9 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from generators.base.text import share, two
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.measured import Measurements
 from generators.findings.position_reading.measure import HeadReading, PositionReadingMetrics
 
 FEWEST_HEADS = 3  # heads needed for one to stand out from the median
@@ -64,4 +66,19 @@ def turned(m: PositionReadingMetrics) -> Evidence:
     return Evidence(value, {"top": _top(m)}, chance=found, interval=m["intervals"]["turned"])
 
 
+def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Iterator[Fact]:
+    each = found.metrics["heads"]
+    yield EntityNumbers(
+        "how strongly it reads positions, in times the median head of layer 0",
+        {row["head"]: row["times_median"] for row in each if row["times_median"] is not None},
+        "position-reading",
+        "largest",
+    )
+    for row in strong_heads(each):
+        yield EntityNote(
+            row["head"], f"It reads positions {row['times_median']:.2g} times as strongly as the median head."
+        )
+
+
 RULES = (position_heads, reads_main_plane, turned)
+FACTS = Facts(entities={"head": heads})

@@ -7,7 +7,7 @@ whether what lies off the curve is noise.
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.findings.position_use import claims, facts, figures, measure
+from generators.findings.position_use import claims, figures, measure
 from generators.findings.running import WINDOWS
 from generators.findings.wording import words_of
 
@@ -21,7 +21,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="position-damage",
     passes=WINDOWS * measure.PASSES,
 )

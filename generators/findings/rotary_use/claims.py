@@ -1,6 +1,9 @@
+from collections.abc import Iterator
+
 from generators.base.text import share
+from generators.findings.facts import EntityNumbers, Fact, Facts
 from generators.findings.judging import Evidence, Untested, claim
-from generators.findings.measured import StoredChance
+from generators.findings.measured import Measurements, StoredChance
 from generators.findings.rotary_use.measure import RotaryUseMetrics, TurningRow, Which, three_quarters
 
 IDLE = 0.01  # share of the cost of stopping all pairs
@@ -57,4 +60,12 @@ def fast_heads(m: RotaryUseMetrics) -> Evidence | Untested:
     return Evidence(found["rho"], {"best": best}, chance=found["by_chance"], interval=interval)
 
 
+def heads(found: Measurements[RotaryUseMetrics], count: int | None) -> Iterator[Fact]:
+    rows = found.metrics["heads"]
+    if rows is not None and len(rows) == count:
+        shares = [row["fast_share"] for row in rows]
+        yield EntityNumbers("share of scores from fast rotary pairs", shares, "rotary-pairs", "largest")
+
+
 RULES = (slow_quarter, fast_half, fast_heads)
+FACTS: Facts[RotaryUseMetrics] = Facts(entities={"head": heads})

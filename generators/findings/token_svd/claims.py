@@ -1,4 +1,8 @@
+from collections.abc import Iterator
+
+from generators.findings.facts import TOKEN_NORM, EntityCount, EntityNames, EntityNumbers, Fact, Facts, by_id
 from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.measured import Measurements
 from generators.findings.token_svd.measure import TokenSvdMetrics
 
 APART = 0.9
@@ -25,4 +29,15 @@ def space_plane(m: TokenSvdMetrics) -> Evidence | Untested:
     return Evidence(areas["plane"], chance=planes, interval=m["intervals"]["plane"], holds_at=holds_at)
 
 
+def tokens(found: Measurements[TokenSvdMetrics], count: int | None) -> Iterator[Fact]:
+    arrays = found.arrays
+    ids = arrays.get("token_id")
+    yield EntityCount(found.metrics["n_tokens"])
+    yield EntityNames(by_id(ids, arrays.get("token_name")) or {})
+    yield EntityNumbers(TOKEN_NORM, by_id(ids, arrays.get("token_norm")), order="largest")
+    share = by_id(ids, arrays.get("token_overlap"))
+    yield EntityNumbers("share of its energy in the directions of positions", share, "svd-overlap", "largest")
+
+
 RULES = (first_is_mean, space_plane)
+FACTS = Facts(entities={"token": tokens})

@@ -1,6 +1,10 @@
+from collections.abc import Iterator
+
 from generators.base.text import share
+from generators.findings.facts import EntityNote, Fact, Facts, rows
 from generators.findings.judging import Evidence, claim
-from generators.findings.undertrained.measure import SPEAKABLE, UndertrainedMetrics
+from generators.findings.measured import Measurements
+from generators.findings.undertrained.measure import SPEAKABLE, TokenRow, UndertrainedMetrics
 
 
 @claim("candidates-unspeakable", holds=0.8, form=share, speakable=SPEAKABLE)
@@ -22,4 +26,11 @@ def unspeakable(m: UndertrainedMetrics) -> Evidence:
     )
 
 
+def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Iterator[Fact]:
+    for row in rows(found, "candidates", TokenRow):
+        says = f"It looks under-trained: its probability never exceeds {share(row['largest_probability'])}."
+        yield EntityNote(row["id"], says, named=False)
+
+
 RULES = (unspeakable,)
+FACTS = Facts(entities={"token": tokens})
