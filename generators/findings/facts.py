@@ -55,6 +55,14 @@ class EntityLines:
     name: str | None = None
 
 
+def attention_by_offset(
+    says: str, at: Array, values: Array, figure: str | None, usual: Array | None = None, usual_says: str = ""
+) -> EntityLines:
+    """Return the mean attention of each head by offset; findings that measure it share axes."""
+    drawing, across = "Mean attention by offset", "offset: tokens back from the query"
+    return EntityLines(drawing, across, says, at, values, figure, usual, usual_says)
+
+
 @dataclass(frozen=True)
 class EntityNote:
     """A sentence on one entity; `named` says whether pages list the entity for it.

@@ -5,7 +5,7 @@ from generators.base.text import share, two
 from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
 from generators.findings.attention.measure import CORNER, AttentionMetrics, LayerShare, Matrix, RawAndFolded, Source
 from generators.findings.attention.with_tokens import TokenHead
-from generators.findings.facts import EntityLines, EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Interval, Measurements, StoredChance
 
@@ -151,16 +151,8 @@ def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iter
     prefix, figure = ("", "positional-kernels") if says == ALONE else ("token_", None)
     offsets, weights = found.arrays.get(f"{prefix}kernel_offsets"), found.arrays.get(f"{prefix}kernels")
     if offsets is not None and weights is not None and len(weights) == count:
-        yield EntityLines(
-            drawing="Mean attention by offset",
-            across="offset: tokens back from the query",
-            says=says,
-            at=offsets,
-            values=weights,
-            figure=figure,
-            usual=found.arrays.get("uniform_kernel") if says == ALONE else None,
-            usual_says="uniform attention",
-        )
+        usual = found.arrays.get("uniform_kernel") if says == ALONE else None
+        yield attention_by_offset(says, offsets, weights, figure, usual, "uniform attention")
 
 
 RULES = (

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from generators.base.text import share
 from generators.findings.distance.measure import DistanceMetrics, DistanceRow
-from generators.findings.facts import EntityLines, EntityNumbers, Fact, Facts
+from generators.findings.facts import EntityNumbers, Fact, Facts, attention_by_offset
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
 
@@ -34,14 +34,7 @@ def heads(found: Measurements[DistanceMetrics], count: int | None) -> Iterator[F
     yield EntityNumbers("variance of scores explained by distance", shares, "distance-heads", "largest")
     offsets, profiles = found.arrays.get("offsets"), found.arrays.get("by_distance")
     if offsets is not None and profiles is not None:
-        yield EntityLines(
-            drawing="Mean attention by offset",
-            across="offset: tokens back from the query",
-            says="by distance alone",
-            at=offsets,
-            values=profiles,
-            figure="distance-heads",
-        )
+        yield attention_by_offset("by distance alone", offsets, profiles, "distance-heads")
 
 
 RULES = (by_distance_alone, first_layer_blind)

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.text import share
-from generators.findings.facts import EntityLines, EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
 from generators.findings.heads.measure import POSITIONS, HeadsMetrics
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
@@ -84,14 +84,7 @@ def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact
     offsets, attention = found.arrays.get("offsets"), found.arrays.get("attention")
     if offsets is not None and attention is not None and attention.shape[1] == count:
         for says, of_heads in zip(ON_TEXT, attention, strict=False):
-            yield EntityLines(
-                drawing="Mean attention by offset",
-                across="offset: tokens back from the query",
-                says=says,
-                at=offsets,
-                values=of_heads,
-                figure="heads-by-offset",
-            )
+            yield attention_by_offset(says, offsets, of_heads, "heads-by-offset")
     on_text = [row["on_text"] for row in each]
     weights: list[list[Any]] = [on_text, [row["in_groups"] for row in each], [row["removed"] for row in each]]
     for says, values in zip(ON_TEXT, weights, strict=True):
