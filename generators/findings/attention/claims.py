@@ -13,7 +13,7 @@ ReadNull = Literal["reads_tokens", "writes_positions", "mlp_reads_tokens"]
 # Of the energy or overlap that chance leaves to be had: (share - chance) / (1 - chance). One scale for all widths, on
 # which chance is 0 and a matrix that lies in the directions as a whole is 1.
 BEYOND_CHANCE = 0.05
-IGNORES_AT_MOST = 0.5  # share of chance; below it that scale depends on the width
+IGNORES_AT_MOST = 0.5  # share of chance, "half" in words; below it that scale depends on the width
 Share = RawAndFolded | LayerShare
 
 

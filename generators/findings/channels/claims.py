@@ -9,8 +9,8 @@ from generators.findings.facts import POSITION_STD, EntityNote, EntityNumbers, F
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
 
-SMALLEST_OVERLAP = 0.5  # share of the position channels
-TIMES_CHANCE = 2
+SMALLEST_OVERLAP = 0.5  # share of the position channels: "half" in words
+TIMES_CHANCE = 2  # "twice" in words
 QUIET, QUIET_PARTLY = -0.30, -0.15  # rank correlation
 ERRORS = 3.3  # standard errors 1 / sqrt(d - 1) of a rank correlation: one in 2000 unrelated channels is as low
 
