@@ -1,7 +1,7 @@
 from jaxtyping import Float, Real
 from numpy import ndarray as Array
 
-from generators.findings.measured import Chance, Interval, StoredChance
+from generators.findings.measured import Interval, StoredChance
 from generators.maths import resampling
 from generators.maths.resampling import Sense
 
@@ -15,13 +15,5 @@ def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -
     return {"null": null, "median": found.median, "limit": found.limit, "draws": found.draws}
 
 
-def chance(stored: StoredChance | None) -> Chance | None:
-    return None if stored is None else Chance(**stored)
-
-
 def interval(values: Float[Array, " draws"]) -> Interval:
     return list(resampling.interval(values))
-
-
-def pair(stored: Interval | None) -> tuple[float, float] | None:
-    return None if stored is None else (stored[0], stored[1])

@@ -159,7 +159,7 @@ def answers() -> dict[str, list[str]]:
     """Return the words for which a place is the answer, by its address."""
     said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
     of_findings = {
-        f"findings/{finding.name}/": [*finding.facts.search] for finding in FINDINGS if finding.facts.search
+        f"findings/{finding.name}/": [*finding.words.search] for finding in FINDINGS if finding.words.search
     }
     return {one["at"]: one["words"] for one in said} | of_findings
 
