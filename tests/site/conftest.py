@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
+from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from generators.compute.results import Store
@@ -23,6 +24,7 @@ from tests.site.made_up_series import made_up, same
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "site_src" / "assets"
 NOISE = "pure-noise"
+ADDRESS = "http://atlas.localhost/"  # in each process, of another server
 Visit = Callable[..., Page]
 AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
 <meta http-equiv="Content-Security-Policy" content="
@@ -37,50 +39,52 @@ SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has
 
 
 @pytest.fixture(scope="session")
-def project(stdlib_gpt2_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy what a site is made from into a folder of its own, with a checkpoint of noise beside it."""
-    project = tmp_path_factory.mktemp("project")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that all processes of pytest-xdist have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def built_site(shared: Path) -> Path:
+    """Build the site of the stored results and of noise, once for all processes."""
+    site = shared / "project" / "site"
+    with FileLock(shared / "project.lock"):
+        if not site.is_dir():
+            build(site.parent)
+    return site
+
+
+def build(project: Path) -> None:
+    """Copy what a site is made from, with a checkpoint of noise beside it, and build the site at its address."""
+    shutil.rmtree(project, ignore_errors=True)
+    project.mkdir()
     for name in ("mkdocs.yml", "models.yml", "series.yml"):
         shutil.copy(ROOT / name, project)
     for name in ("results", "models", "site_src"):
-        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
-    if (ROOT / ".cache/figures").is_dir():  # drawn already, kept by what they are drawn from
-        shutil.copytree(ROOT / ".cache/figures", project / ".cache/figures")
-    shutil.copytree(stdlib_gpt2_results, project / "results", dirs_exist_ok=True)
+        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "local"))
+    for made in (".cache", ".pages"):  # known by content: what is as it would be made isn't made again
+        if (ROOT / made).is_dir():
+            shutil.copytree(ROOT / made, project / made, ignore=shutil.ignore_patterns(".lock"))
     results = Store(project / "results")
     for name in SERIES_MEMBERS:
         if results.model(name) is None:
             made_up(results, name, {"helix": same})
     write_checkpoint(project / NOISE, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
-    return project
-
-
-@pytest.fixture(scope="session")
-def address(project: Path) -> Iterator[str]:
-    """Serve the project's site, which is built at this address, and return it."""
-    with served(project / "site") as url:
-        yield url
-
-
-@pytest.fixture(scope="session")
-def built_site(project: Path, address: str) -> Path:
-    """Build the site of the stored results and of the noise; knowing its address, it navigates without reloading."""
     environment = {k: v for k, v in os.environ.items() if k not in ("ATLAS_MODELS", "ATLAS_RESULTS")}
     for command in (["compute", f"./{NOISE}"], ["build"]):
         subprocess.run(
             [sys.executable, "-c", "from generators.cli import main; main()", *command],
             cwd=project,
-            env={**environment, "HF_HUB_OFFLINE": "1", "SITE_URL": address},
+            env={**environment, "HF_HUB_OFFLINE": "1", "SITE_URL": ADDRESS},
             check=True,
         )
-    return project / "site"
 
 
-@pytest.fixture(autouse=True)
-def _built(request: pytest.FixtureRequest) -> None:
-    """Have the site built before a test looks at its address."""
-    if "address" in request.fixturenames:
-        request.getfixturevalue("built_site")
+@pytest.fixture(scope="session")
+def address(built_site: Path) -> str:
+    """Return where the browser finds the built site; knowing its address, it navigates without reloading."""
+    return ADDRESS
 
 
 def site_script() -> str:
@@ -96,11 +100,13 @@ def executable() -> str | None:
 
 
 @contextmanager
-def started_browser(path: str) -> Iterator[Browser]:
-    """Start Chromium without a screen."""
+def started_browser(path: str, port: int | None = None) -> Iterator[Browser]:
+    """Start Chromium without a screen; at the built site's address it finds the server at a port."""
     arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
     # WebGL without a graphics card; pages themselves are put together faster without it.
     arguments += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-gpu-compositing"]
+    if port is not None:
+        arguments.append(f"--host-resolver-rules=MAP {urlparse(ADDRESS).netloc}:80 127.0.0.1:{port}")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=arguments)
         yield chromium
@@ -108,12 +114,12 @@ def started_browser(path: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start Chromium without a screen."""
+def browser(shared: Path) -> Iterator[Browser]:
+    """Start Chromium without a screen, and what serves the built site to it."""
     path = executable()
     if path is None:
         pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
-    with started_browser(path) as chromium:
+    with served(shared / "project" / "site") as url, started_browser(path, urlparse(url).port) as chromium:
         yield chromium
 
 
