@@ -26,14 +26,10 @@ define installed
 	touch $@
 endef
 
-.PHONY: site paper render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
-
-paper: $(VENV)/.dev ## all findings as one PDF, site/paper/helix-atlas.pdf: of the site as it is, else of stored results
-	test -f site/paper/index.html || $(BIN)/atlas render
-	$(BIN)/python -m tests.paper
 
 render: $(VENV)/.site ## build the site from stored results alone
 	$(BIN)/atlas render

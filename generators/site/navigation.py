@@ -55,7 +55,7 @@ def navigation(
     menu: list[Any] = [
         {"Home": "index.md"},
         {"Models": ["models/index.md", *_linked(pages), *folded]},
-        {"Compare": ["compare.md", {"Who is alike?": "alike.md"}]},
+        {"Compare": "compare.md"},
         *_series(series),
         _findings(),
         {"What we learned": "learned.md"},
@@ -63,7 +63,7 @@ def navigation(
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    texts = [{"Methods": "methods.md"}, {"The paper": "paper.md"}, {"What the sources say": "statements.md"}]
+    texts = [{"Methods": "methods.md"}, {"What the sources say": "statements.md"}]
     about = ["about.md", *texts, {"Data": DATA}, {"Glossary": "glossary.md"}]
     return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
 

@@ -12,7 +12,6 @@ import jinja2
 
 from generators import __version__
 from generators.base.errors import AtlasError, InputError
-from generators.base.plain import as_compact_json
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
@@ -20,7 +19,6 @@ from generators.compute.verify import outdated
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
-from generators.site.alike import FEWEST, alike
 from generators.site.api import write_api
 from generators.site.by_scheme import askable, scheme_finding
 from generators.site.entities import Notable, write_like
@@ -32,7 +30,6 @@ from generators.site.groups import grouped
 from generators.site.home import home_curves
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
-from generators.site.neighbours import neighbours
 from generators.site.outlier_models import outlier_model
 from generators.site.page_cache import DrawnPage, drawing, page_of
 from generators.site.previews import write_previews
@@ -249,10 +246,6 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     every = [*pages, *rendered.in_series]
     writer.write("models/index.md", "models.md.j2", askable=askable(every), scheme_finding=scheme_finding())
     writer.write("compare.md", "compare.md.j2")
-    writer.write("paper.md", "paper.md.j2")
-    models_alike = alike(pages)
-    writer.write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(pages))
-    writer.staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
     site = os.environ.get("SITE_URL", "").strip() or "https://…/"
     writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
     if writer.shared["is_many"]:

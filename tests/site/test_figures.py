@@ -91,10 +91,9 @@ def test_nothing_is_fetched_before_it_is_needed(visit: Visit, address: str) -> N
 
 
 def test_scripts_are_small(built_site: Path) -> None:
-    for page in ("", "compare/", "alike/", "models/gpt2/", "findings/helix/"):
+    for page in ("", "compare/", "models/gpt2/", "findings/helix/"):
         named = re.findall(r'<script src="[^"]*assets/([\w-]+\.js)"', (built_site / page / "index.html").read_text())
-        apart = {"alike/": ["alike.js"], "compare/": ["compare.js"]}.get(page, [])
-        assert named == ["site.js", *apart]
+        assert named == ["site.js", *(["compare.js"] if page == "compare/" else [])]
         assert sum(len(gzip.compress((built_site / "assets" / name).read_bytes())) for name in named) <= MOST_SCRIPTS
 
 
