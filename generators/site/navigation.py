@@ -14,7 +14,6 @@ from generators.site.view import ModelPage
 
 NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
 DATA = "data.md"
-MEMBERS = "Series members"
 
 
 def write_navigation(
@@ -22,12 +21,11 @@ def write_navigation(
     pages: Sequence[ModelPage],
     notebooks: Sequence[Notebook],
     series: Sequence[SeriesPage] | None,
-    members: Sequence[ModelPage] = (),
     *,
     whole: bool = True,
 ) -> None:
     """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
-    menu = navigation(pages, notebooks, series, members) if whole else navigation_of_report(pages)
+    menu = navigation(pages, notebooks, series) if whole else navigation_of_report(pages)
     staging.write(NAVIGATION, as_json(menu))
 
 
@@ -41,7 +39,6 @@ def navigation(
     pages: Sequence[ModelPage],
     notebooks: Sequence[Notebook],
     series: Sequence[SeriesPage] | None = None,
-    members: Sequence[ModelPage] = (),
 ) -> list[Any]:
     """Return the menu: titles and the pages behind them.
 
@@ -49,12 +46,10 @@ def navigation(
         pages: the models.
         notebooks: the notebooks.
         series: None where none are known.
-        members: members of series, which are folded.
     """
-    folded = [{MEMBERS: _linked(members)}] if members else []
     menu: list[Any] = [
         {"Home": "index.md"},
-        {"Models": ["models/index.md", *_linked(pages), *folded]},
+        {"Models": ["models/index.md", *_linked(pages)]},
         {"Compare": "compare.md"},
         *_series(series),
         _findings(),

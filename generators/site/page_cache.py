@@ -70,7 +70,9 @@ class PagePlaces:
     whole: bool
 
 
-def page_of(model: Model, name: str, staging: Staging, unavailable: str | None) -> DrawnPage | None:
+def page_of(
+    model: Model, name: str, staging: Staging, unavailable: str | None, series_page: str | None = None
+) -> DrawnPage | None:
     """Return what a model's page is made from, None where it has no results.
 
     Args:
@@ -78,6 +80,7 @@ def page_of(model: Model, name: str, staging: Staging, unavailable: str | None) 
         name: the page's, as `drawing` gives it.
         staging: where it was drawn to.
         unavailable: why the model's weights could not be had this time.
+        series_page: where it is shown, if it has no page of its own.
     """
     stored = _stored(name, staging)
     if stored is None:
@@ -92,7 +95,9 @@ def page_of(model: Model, name: str, staging: Staging, unavailable: str | None) 
         )
         for finding in FINDINGS
     ]
-    return DrawnPage(titled(stored.findings, model, sections, stored.damaged, unavailable), stored.entities)
+    return DrawnPage(
+        titled(stored.findings, model, sections, stored.damaged, unavailable, series_page), stored.entities
+    )
 
 
 @contextmanager
@@ -151,14 +156,17 @@ def draw(model: Model, name: str, places: PagePlaces, report: Report = silent) -
         InputError: what is stored of the model itself is damaged.
     """
     store, staging = places.results, Staging(places.folder, places.cache)
-    page = model_page(model, store, staging, report)
+    in_series = places.whole and model.only_in_series
+    page = model_page(model, store, staging, report, in_series=in_series)
     if page is None:
         return
     files: dict[str, str | bytes] = {**data.model_files(page)}
     entities: list[Notable] = []
     if places.whole:
         known, entities = entity_files(page)
-        files |= {**known, **data.script_files(page), **model_preview(page, staging)}
+        files |= known
+    if places.whole and not in_series:
+        files |= {**data.script_files(page), **model_preview(page, staging)}
     for path, content in files.items():
         staging.write(path, content)
     staging.cache.put(name, _to_store(page, entities, staging).model_dump_json().encode())
