@@ -21,6 +21,7 @@ from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.api import write_api
 from generators.site.by_scheme import askable, scheme_finding
+from generators.site.drawn_pages import DrawnPage, drawing, page_of
 from generators.site.entities import Notable, write_like
 from generators.site.family import family_lessons, what_readers_asked
 from generators.site.feed import write_entries
@@ -31,7 +32,6 @@ from generators.site.home import home_curves
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.outlier_models import outlier_model
-from generators.site.page_cache import DrawnPage, drawing, page_of
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search

@@ -16,10 +16,8 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from generators.compute.results import Store
 from generators.site.joined_files import joined, with_imports
 from tests.checkpoints import Sizes, write_checkpoint
-from tests.site.made_up_series import made_up, same
 
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "site_src" / "assets"
@@ -63,13 +61,8 @@ def build(project: Path) -> None:
         shutil.copy(ROOT / name, project)
     for name in ("results", "models", "site_src"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "local"))
-    for made in (".cache", ".pages"):  # known by content: what is as it would be made isn't made again
-        if (ROOT / made).is_dir():
-            shutil.copytree(ROOT / made, project / made, ignore=shutil.ignore_patterns(".lock"))
-    results = Store(project / "results")
-    for name in SERIES_MEMBERS:
-        if results.model(name) is None:
-            made_up(results, name, {"helix": same})
+    if (ROOT / ".cache").is_dir():  # what was drawn and executed already, known by content
+        shutil.copytree(ROOT / ".cache", project / ".cache", ignore=shutil.ignore_patterns(".lock", "built", "site"))
     write_checkpoint(project / NOISE, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
     environment = {k: v for k, v in os.environ.items() if k not in ("ATLAS_MODELS", "ATLAS_RESULTS")}
     for command in (["compute", f"./{NOISE}"], ["build"]):

@@ -21,7 +21,7 @@ from generators.compute.results import Store
 from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import page_cache, pages, pictures, view
+from generators.site import pages, pictures
 from generators.site.data import shortened
 from generators.site.navigation import read_navigation
 from generators.site.pages import Rendered, render
@@ -308,50 +308,13 @@ def test_one_picture_suits_light_pages_and_by_its_address_dark_ones(rendered):
     assert "#2b2f36" not in picture.replace(":root{color:#2b2f36", "")
 
 
-def test_a_model_that_is_unchanged_is_not_judged_again(site, make, monkeypatch):
-    before = make()
-    page = (site.folder / "models/plain.md").read_text()
-
-    def only_absent(model, *rest):
-        assert model.name == "absent", f"{model.name} is made again"
-
-    monkeypatch.setattr(page_cache, "model_page", only_absent)
-    after = make(at=site.again())
-    assert (site.folder / "models/plain.md").read_text() == page
-    assert names(after) == names(before)
-    assert [one.findings for one in after.pages] == [one.findings for one in before.pages]
-
-
-@pytest.mark.parametrize("what", ["results", "file", "record"])
-def test_only_the_model_that_changed_is_made_again(computed, site, make, tmp_path, monkeypatch, what):
-    _, results = computed
-    copy = shutil.copytree(results, tmp_path / "results")
-    make(results=copy)
-    if what == "results":
-        shutil.copy(copy / "plain/model.json", copy / "plain/one-more.txt")
-    elif what == "file":
-        next((site.folder / "figures/plain").glob("*.svg")).unlink()
-    else:
-        for stored in site.cache.folder.glob("plain.*.page.json"):  # of other results as well
-            stored.write_text("{")
-    made: list[str] = []
-
-    def noted(model, *rest, **asked):
-        made.append(model.name)
-        return view.model_page(model, *rest, **asked)
-
-    monkeypatch.setattr(page_cache, "model_page", noted)
-    make(results=copy, at=site.again())
-    assert made == ["plain", "absent"]
-
-
 def test_the_cache_loses_what_no_page_uses(computed, site, source):
     registry, results = computed
     site = Staging(site.folder, site.cache.folder.with_name("own-cache"))
     render(registry, Store(results), site, source)
     site.remove_stale()
     used = {path.name for path in site.cache.folder.iterdir()}
-    assert any(name.startswith("plain.") for name in used) and sum(name.endswith(".svg") for name in used) > 20
+    assert sum(name.endswith(".svg") for name in used) > 20
     (site.cache.folder / "0123.svg").write_text("old")
     again = site.again()
     render(registry, Store(results), again, source)
