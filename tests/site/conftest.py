@@ -12,6 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlparse
 
+import psutil
 import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -22,7 +23,6 @@ from tests.checkpoints import Sizes, write_checkpoint
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "site_src" / "assets"
 NOISE = "pure-noise"
-ADDRESS = "http://atlas.localhost/"  # in each process, of another server
 Visit = Callable[..., Page]
 AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
 <meta http-equiv="Content-Security-Policy" content="
@@ -33,6 +33,7 @@ AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pl
 # What a model's page has folded below each finding: most tests look at what is in there. Compare is drawn
 # by a script, before this or after it, so what is folded there is left alone.
 UNFOLD = "document.querySelectorAll('details.more-of:not(.compare-rest)').forEach(each => { each.open = true; })"
+SERVERS: list[subprocess.Popen[str]] = []  # that this process has started, kept from being collected
 SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has a page, then
 
 
@@ -46,14 +47,34 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def built_site(shared: Path) -> Path:
     """Build the site of the stored results and of noise, once for all processes."""
-    site = shared / "project" / "site"
+    project, address = shared / "project", shared / "address"
     with FileLock(shared / "project.lock"):
-        if not site.is_dir():
-            build(site.parent)
-    return site
+        if not address.is_file():
+            url = start_server(project / "site")
+            build(project, url)
+            address.write_text(url)
+    return project / "site"
 
 
-def build(project: Path) -> None:
+def start_server(folder: Path) -> str:
+    """Serve a folder until all processes of the tests have ended; return its address."""
+    tests = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    program = f"from tests.site.conftest import serve_along; serve_along({str(folder)!r}, {tests})"
+    command = [sys.executable, "-c", program]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    SERVERS.append(server)
+    assert server.stdout is not None
+    return server.stdout.readline().strip()
+
+
+def serve_along(folder: str, process: int) -> None:
+    """Serve a folder and print its address, until another process ends."""
+    with served(Path(folder)) as url:
+        print(url, flush=True)
+        psutil.Process(process).wait()
+
+
+def build(project: Path, address: str) -> None:
     """Copy what a site is made from, with a checkpoint of noise beside it, and build the site at its address."""
     shutil.rmtree(project, ignore_errors=True)
     project.mkdir()
@@ -69,15 +90,15 @@ def build(project: Path) -> None:
         subprocess.run(
             [sys.executable, "-c", "from generators.cli import main; main()", *command],
             cwd=project,
-            env={**environment, "HF_HUB_OFFLINE": "1", "SITE_URL": ADDRESS},
+            env={**environment, "HF_HUB_OFFLINE": "1", "SITE_URL": address},
             check=True,
         )
 
 
 @pytest.fixture(scope="session")
-def address(built_site: Path) -> str:
-    """Return where the browser finds the built site; knowing its address, it navigates without reloading."""
-    return ADDRESS
+def address(built_site: Path, shared: Path) -> str:
+    """Return the address of the built site; knowing it, pages navigate without reloading."""
+    return (shared / "address").read_text()
 
 
 def site_script() -> str:
@@ -93,13 +114,11 @@ def executable() -> str | None:
 
 
 @contextmanager
-def started_browser(path: str, port: int | None = None) -> Iterator[Browser]:
-    """Start Chromium without a screen; at the built site's address it finds the server at a port."""
+def started_browser(path: str) -> Iterator[Browser]:
+    """Start Chromium without a screen."""
     arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
     # WebGL without a graphics card; pages themselves are put together faster without it.
     arguments += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-gpu-compositing"]
-    if port is not None:
-        arguments.append(f"--host-resolver-rules=MAP {urlparse(ADDRESS).netloc}:80 127.0.0.1:{port}")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=arguments)
         yield chromium
@@ -107,12 +126,12 @@ def started_browser(path: str, port: int | None = None) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def browser(shared: Path) -> Iterator[Browser]:
-    """Start Chromium without a screen, and what serves the built site to it."""
+def browser() -> Iterator[Browser]:
+    """Start Chromium without a screen."""
     path = executable()
     if path is None:
         pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
-    with served(shared / "project" / "site") as url, started_browser(path, urlparse(url).port) as chromium:
+    with started_browser(path) as chromium:
         yield chromium
 
 

@@ -223,7 +223,7 @@ def test_pointing_at_a_token_names_it_literally(visit: Visit, address: str) -> N
 def test_figures_work_after_navigation_and_back(visit: Visit, address: str) -> None:
     page = visit(f"{address}findings/helix/", viewport=WIDE)
     load_pictures(page)  # leaving sooner ends what is still asked for, by the link being scrolled to, say
-    page.get_by_role("link", name="All figures and tables of GPT-2 124M").click()
+    page.get_by_role("link", name="More on the page of GPT-2 124M").click()
     page.wait_for_url("**/models/gpt2/#helix")
     page.locator("h1", has_text="GPT-2 124M").wait_for()  # the page before has that figure, too
     figure = alive(page, "helix")
