@@ -82,8 +82,9 @@ planted: $(VENV)/.dev ## where each claim switches when its structure is planted
 changed: $(VENV)/.dev ## which verdicts on stored results differ from those at a commit; writes results/changed.json; CHANGED_ARGS="--since 6f56dd3", say
 	$(BIN)/python -m tests.changed $(CHANGED_ARGS)
 
-oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch; writes results/oracle.json; ORACLE_ARGS="--only gpt2 t5", say
+oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch, and models as people have them; writes results/oracle.json and conditions.json; ORACLE_ARGS="--only gpt2 t5", say
 	$(BIN)/python -m tests.checkpoint.oracle $(ORACLE_ARGS)
+	$(BIN)/python -m tests.checkpoint.oracle.conditions
 
 lookalikes: $(VENV)/.dev ## models of every type read by the tables of other families; writes results/lookalikes.json; LOOKALIKES_ARGS="--only apertus", say
 	$(BIN)/python -m tests.checkpoint.lookalikes $(LOOKALIKES_ARGS)
