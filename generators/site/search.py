@@ -99,8 +99,8 @@ def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[
 
     A member of a series has one entry in all: such models are many and much alike.
     """
-    address = f"models/{page.name}/"
-    if page.in_series:
+    address = page.address
+    if page.series_page is not None:
         return [_entry(address, f"{page.title} (series member)", _of_member(page), BOOST)]
     look_up = f"Any channel, head, token or position of {page.title}: all that is known of it in one place."
     return [

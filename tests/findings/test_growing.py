@@ -28,7 +28,7 @@ from generators.site import pages
 from generators.site import words as templates
 from generators.site.pages import render
 from generators.site.staging import Staging
-from generators.site.words import NEEDS_MORE, as_far_as_measured, environment, of_those_measured
+from generators.site.words import NEEDS_MORE, as_far_as_measured, environment
 from tests.conftest import ROOT, without_figures
 
 GAINS = next(finding for finding in FINDINGS if finding.name == "gains")
@@ -194,13 +194,6 @@ LACKS = lacking({"old": 1.0, "more": {}}, [("new",), ("more", "new")], lambda: N
 def test_words_that_need_an_absent_number_are_left_out(text):
     assert as_far_as_measured(words(text), LACKS) == NEEDS_MORE
     assert as_far_as_measured(words("{{ metrics.old }}"), LACKS) == "1.0"
-
-
-def test_a_model_that_lacks_a_number_costs_the_others_no_words():
-    said = words("{% for each in metrics %}{{ each.new }}, {% endfor %}")
-    assert of_those_measured(said, [{"new": 1}, LACKS, {"new": 2}]) == "1, 2, " + NEEDS_MORE
-    assert of_those_measured(said, [{"new": 1}]) == "1, "
-    assert of_those_measured(said, [LACKS]) == NEEDS_MORE
 
 
 def test_whatever_is_done_with_an_absent_number_raises():
