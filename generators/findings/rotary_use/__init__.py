@@ -13,7 +13,7 @@ FINDING = Finding(
     name="rotary_use",
     title="Use of rotations",
     order=114,
-    version=1,
+    version=2,
     needs=(RUN,),
     uses=(
         "blocks.*.attn.q",
