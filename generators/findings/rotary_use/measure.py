@@ -24,16 +24,15 @@ from generators.findings.running import (
 )
 from generators.maths.ranks import spearman
 from generators.maths.resampling import interval, resample_items, spearman_of
-from generators.maths.sequential import MOST, draws_until_known
+from generators.maths.sequential import FEWEST_FOR_PERCENTILE, MOST, draws_until_known
 
 Which = Literal["fastest", "slowest", "random"]
 WINDOWS = 32
-FEW_WINDOWS = 4  # windows for single heads
-PAIRED_WINDOWS = 2  # windows for random pairs, on which the fastest are measured too
+FEW_WINDOWS = 4  # windows for single heads, and for random pairs, with which the fastest are compared there
 STEPS = 8  # steps in the number of pairs
 SETS = 5  # random sets per size that no claim uses
 FEWEST_SETS = 400  # distinct sets needed; with fewer, most would be drawn
-RANDOM_PASSES = (2 * MOST + 6 * SETS + 2 * STEPS) * PAIRED_WINDOWS
+RANDOM_PASSES = (2 * FEWEST_FOR_PERCENTILE + 6 * SETS + STEPS) * FEW_WINDOWS
 PASSES = 18 * WINDOWS + RANDOM_PASSES
 PERMUTATIONS = 999  # permutations of heads within their layers
 OUTLIER = 3.0  # multiple of the median length of a head's pairs
@@ -124,14 +123,15 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
     windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS, RANDOM_PASSES)
-    many, few = _Turning(run, windows), _Turning(run, first_windows(windows, PAIRED_WINDOWS))
+    many, few = _Turning(run, windows), _Turning(run, first_windows(windows, FEW_WINDOWS))
     steps = sorted({round(len(order) * step / STEPS) for step in range(1, STEPS)} - {0, len(order)})
     claimed = {three_quarters(len(order)), len(order) // 2}
+    most = max(FEWEST_FOR_PERCENTILE, run.affordable(MOST, windows.ids.shape[1], FEW_WINDOWS))
     rows, chances = [], {}
     for turning in sorted({*steps, *claimed}):
         fastest = many.row("fastest", order[:turning])
         rows += [fastest, many.row("slowest", order[-turning:])]
-        found = few.random_sets(order, turning, fastest["damage"], MOST if turning in claimed else SETS)
+        found = few.random_sets(order, turning, fastest["damage"], most if turning in claimed else SETS)
         enough_sets = turning in claimed and comb(len(order), turning) >= FEWEST_SETS
         chances[turning] = drawn_until_known("random pairs", found, "at most") if enough_sets else None
         values = [float(value) for value in (np.median(found), found.min(), found.max())]
