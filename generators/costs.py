@@ -31,8 +31,7 @@ from generators.compute import memory
 from generators.compute.plan import Opened, to_read
 from generators.compute.running import THREADS, RunSettings
 from generators.findings.inputs import RUN
-from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed
-from generators.runner.opening import FLOAT_BYTES
+from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed
 
 AT_ONCE = 16  # concurrent requests to the hub, one per model
 # Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations

@@ -22,7 +22,8 @@ from generators.checkpoint.checkpoint import Checkpoint
 from generators.compute.plan import Opened
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
+from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
+from generators.runner.opening import MEMORY_FACTOR
 
 MEBI = 1 << 20
 BASE = 256 * MEBI
@@ -30,7 +31,6 @@ RUN_BASE = 900 * MEBI  # includes PyTorch and transformers
 COPIES = 1.5
 SQUARES = 6
 TOKEN = 2048  # bytes per token
-BATCH_BYTES = 128 * MEBI  # as in generators/runner/run.py
 BATCHES = 4
 WINDOW = 256  # tokens per window
 WIDE = 8  # bytes of float64

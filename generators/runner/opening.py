@@ -8,8 +8,9 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from generators.base.allocation import keep_freed_memory
 from generators.base.architecture import Architecture
-from generators.runner.budget import DEFAULT_BUDGET_S
+from generators.runner.budget import BATCH_BYTES, DEFAULT_BUDGET_S, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 CONFIG = "config.json"
-FLOAT_BYTES = 4  # everything is run in float32
 # Memory relative to the parameters: while a model is made, they are also read from the file.
 MEMORY_FACTOR = 1.5
 NAMED = 3  # absent tensors named in a sentence
@@ -59,6 +59,7 @@ def open_model(
     from generators.runner.run import OpenedModel
 
     model = _load(folder, config, architecture, device)
+    keep_freed_memory(BATCH_BYTES)
     return OpenedModel(
         model,
         folder,

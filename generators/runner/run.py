@@ -19,16 +19,14 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeStates, WindowLoss, Windows
 from generators.runner import budget, changing, modules, watching
+from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
 from generators.runner.own_samples import TextChoice, known_text, written_by
 from generators.runner.positions import find_positions
 from generators.runner.texts import TextWindows, TokenizedText, encode, text_for, window_length
 
-# Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
-BATCH_BYTES = 128 * 2**20
 LARGEST_BATCH = 4  # larger batches are slower: their logits don't fit the processor's cache
-FLOAT_BYTES = 4
 DIGITS = 16  # digest digits in a folder name
 
 Watch = Callable[[float], None]  # called with the share done of a finding's runs
