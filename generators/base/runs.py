@@ -20,6 +20,8 @@ SeeStates = Callable[[int, int, Float[Array, "batch n d"]], None]
 SeeAttention = Callable[[int, int, Float[Array, "batch heads n n"]], None]
 SeeLogits = Callable[[int, Float[Array, "batch n V"]], None]
 
+SeeRows = Callable[[Int[Array, " batch"], Float[Array, "batch V"]], None]  # places of the rows, and their logits
+
 
 @runtime_checkable
 class Text(Protocol):
@@ -117,6 +119,9 @@ class Run(Protocol):
 
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
         """Call `see` with logits."""
+
+    def last_logits(self, ids: Int[Array, "rows n"], see: SeeRows) -> None:
+        """Call `see` with rows and the logits after the last token of each."""
 
     def hidden_states(self, ids: Int[Array, "windows n"], see: SeeStates) -> None:
         """Call `see` with the stream before block `stage`; stage n_layer is what the model returns."""

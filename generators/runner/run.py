@@ -17,8 +17,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
-from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeStates, WindowLoss, Windows
-from generators.runner import budget, changing, modules, watching
+from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeRows, SeeStates, WindowLoss, Windows
+from generators.runner import budget, changing, continuing, modules, watching
 from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
@@ -163,14 +163,29 @@ class OpenedModel:
         """Call `see` with the first window of every batch and its logits, (windows, n, V)."""
         self.logits_on_device(ids, lambda begin, logits: see(begin, logits.cpu().numpy()))
 
+    def last_logits(self, ids: Int[Array, "rows n"], see: SeeRows) -> None:
+        """Call `see` with rows and the logits after their last tokens; what most rows begin with is run once."""
+        self._check_head()
+        length, alike = continuing.common_beginning(ids)
+        begun = self._beginning(ids[alike][-2:], length)
+        alike &= begun is not None
+        whole = partial(continuing.last_logits, self._model, **self._options())
+        rest = max(self.largest_batch, continuing.TOKENS // (ids.shape[1] - length))
+        for rows, last, most in (
+            (alike, begun.last_logits if begun else whole, rest),
+            (~alike, whole, self.largest_batch),
+        ):
+            places = np.flatnonzero(rows)
+            for begin, batch in self._batches(ids[places], self._row_bytes(ids.shape[1]), most):
+                see(places[begin : begin + len(batch)], last(batch).cpu().numpy())
+
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         """Call `see` with the first window of every batch and its last hidden states, a tensor on the device."""
         for begin, batch in self._batches(ids, self._base_bytes(ids)):
             see(begin, self._base_states(batch))
 
     def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
-        if not self.predicts:
-            raise CannotRunError("This checkpoint has no head that predicts tokens.")
+        self._check_head()
         wide = self._base_bytes(ids) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
         for begin, batch in self._batches(ids, wide):
             see(begin, self._model(input_ids=batch, **self._options()).logits)
@@ -326,6 +341,19 @@ class OpenedModel:
         kind = NextToken if self.architecture.causal else MaskedTokens
         return kind(self.logits_on_device, windows)
 
+    def _check_head(self) -> None:
+        if not self.predicts:
+            raise CannotRunError("This checkpoint has no head that predicts tokens.")
+
+    def _beginning(self, rows: Int[Array, "rows n"], length: int) -> continuing.Beginning | None:
+        if length < rows.shape[1] // 2:
+            return None
+        with self._computing():
+            return continuing.beginning_of(self._model, self._tokens(rows), length)
+
+    def _tokens(self, ids: Int[Array, "rows n"]) -> Any:
+        return torch.as_tensor(ids.astype(np.int64), device=self.device)
+
     def _pass(self, windows: int) -> None:
         self._done += windows
         if self._watch is not None and self._due:
@@ -380,12 +408,20 @@ class OpenedModel:
         n, a = ids.shape[1], self.architecture
         return FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model)
 
-    def _batches(self, ids: Int[Array, "windows n"], window_bytes: int) -> Iterator[tuple[int, Any]]:
-        size = max(1, min(self.largest_batch, BATCH_BYTES // window_bytes))
+    def _row_bytes(self, n: int) -> int:
+        """Return the bytes of a row of n tokens of which keys and values are kept, and one row of logits."""
+        a = self.architecture
+        past = 2 * a.n_layer * (a.n_kv_head or a.n_head) * a.d_head * n
+        return FLOAT_BYTES * (n * (3 * a.n_head * n + 12 * a.d_model) + past + 3 * (a.vocab_size or 0))
+
+    def _batches(
+        self, ids: Int[Array, "windows n"], window_bytes: int, most: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        size = max(1, min(most or self.largest_batch, BATCH_BYTES // window_bytes))
         with self._computing():
             for begin in range(0, len(ids), size):
                 batch = ids[begin : begin + size]
-                yield begin, torch.as_tensor(batch.astype(np.int64), device=self.device)
+                yield begin, self._tokens(batch)
                 self._pass(len(batch))
 
     @contextmanager
