@@ -129,8 +129,15 @@ class Run(Protocol):
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
         """Call `see` with the MLP output of each layer; return whether it is accessible."""
 
-    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention, *, scores: bool = False) -> None:
-        """Call `see` with attention, layer by layer; with `scores`, with scores up to a constant per query."""
+    def attention(
+        self,
+        ids: Int[Array, "windows n"],
+        see: SeeAttention,
+        *,
+        scores: bool = False,
+        layers: Sequence[int] | None = None,
+    ) -> None:
+        """Call `see` with attention of some layers or all; with `scores`, with scores up to a constant per query."""
 
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
         """Return every channel's mean over windows, at each position, before each block and after the last."""

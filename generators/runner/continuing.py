@@ -5,7 +5,6 @@ import inspect
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Int
 from numpy import ndarray as Array
 
