@@ -7,9 +7,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.runs import SeePredictions, WindowLoss, Windows
-from generators.runner.budget import FLOAT_BYTES
-
-MOST_BYTES = 384 * 2**20  # of states; further windows are run whenever they are asked for
+from generators.runner.budget import FLOAT_BYTES, KEPT_BYTES
 
 
 class StatesOfBatch:
@@ -25,7 +23,7 @@ class StatesOfBatch:
 class KeptStates:
     """The stream of windows at all stages, by their tokens, until `most` bytes are full."""
 
-    def __init__(self, most: int = MOST_BYTES) -> None:
+    def __init__(self, most: int = KEPT_BYTES) -> None:
         self._free = most
         self._windows: dict[bytes, tuple[StatesOfBatch, int]] = {}  # with the place in the batch
         self._first: Int[Array, "1 n"] | None = None
