@@ -26,7 +26,7 @@ define installed
 	touch $@
 endef
 
-.PHONY: site paper render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site paper render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled rounding fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -86,14 +86,18 @@ planted: $(VENV)/.dev ## where each claim switches when its structure is planted
 changed: $(VENV)/.dev ## which verdicts on stored results differ from those at a commit; writes results/changed.json; CHANGED_ARGS="--since 6f56dd3", say
 	$(BIN)/python -m tests.changed $(CHANGED_ARGS)
 
-oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch; writes results/oracle.json; ORACLE_ARGS="--only gpt2 t5", say
+oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch, and models as people have them; writes results/oracle.json and conditions.json; ORACLE_ARGS="--only gpt2 t5", say
 	$(BIN)/python -m tests.checkpoint.oracle $(ORACLE_ARGS)
+	$(BIN)/python -m tests.checkpoint.oracle.conditions
 
 lookalikes: $(VENV)/.dev ## models of every type read by the tables of other families; writes results/lookalikes.json; LOOKALIKES_ARGS="--only apertus", say
 	$(BIN)/python -m tests.checkpoint.lookalikes $(LOOKALIKES_ARGS)
 
 untabled: $(VENV)/.dev ## types of models that no table describes, made small, through the atlas; writes results/untabled.json
 	$(BIN)/python -m tests.checkpoint.oracle.untabled $(UNTABLED_ARGS)
+
+rounding: $(VENV)/.dev ## which verdicts about weights move when they are rounded to 8 and 4 bits; writes results/rounding.json
+	$(BIN)/python -m tests.rounding
 
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
 	$(BIN)/python -m tests.torture fuzz $(FUZZ_ARGS)

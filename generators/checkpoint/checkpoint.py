@@ -12,12 +12,14 @@ from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.base.plain import unusual
 from generators.base.progress import Report, silent
-from generators.checkpoint import lookalikes
-from generators.checkpoint.families import UnknownFamilyError, choose_family, without_a_table
+from generators.checkpoint import lookalikes, quantization, unread
+from generators.checkpoint.families import UnknownFamilyError, choose_family
+from generators.checkpoint.inference import infer_type
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import FLOATING, Files, Header, Layout, Origin, Traffic
+from generators.checkpoint.untabled import only_tokens
 from generators.checkpoint.wrappers import unwrapped
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
@@ -48,10 +50,10 @@ class Checkpoint(Mapping[str, Array]):
         family: Family,
         architecture: Architecture,
         *,
-        quantised: bool = False,
+        quantised: str = "",
         note: str | None = None,
     ) -> None:
-        self.note = note  # where the file contradicts config.json
+        self.note = note  # where the file contradicts config.json, or holds a rounded copy
         self.origin: Origin = files.origin
         self.family = family
         self.architecture = architecture
@@ -64,7 +66,8 @@ class Checkpoint(Mapping[str, Array]):
         self._slots = dict(self._present_slots())
         if not any(not slot.formula for slot in self._slots.values()):
             raise InputError(
-                f"{self._where()} has no tensor of the family {family.name!r}; it begins with "
+                files.instead()
+                or f"{self._where()} has no tensor of the family {family.name!r}; it begins with "
                 f"{', '.join(sorted(self._names)[:3]) or 'none at all'}."
             )
 
@@ -183,8 +186,9 @@ class Checkpoint(Mapping[str, Array]):
             return role
         if slot.through is not None and self._found(slot) is not None:
             slot = slot.through  # this is the missing one
-        quantised = " as numbers that can be read: it is quantised" if self._quantised and slot.shape != "d" else ""
-        return f"{self.family.called(slot.tensor)} ({role}){quantised}"
+        quantised = self._quantised and slot.shape != "d"
+        how = f" as numbers that can be read: it is quantized by {self._quantised}" if quantised else ""
+        return f"{self.family.called(slot.tensor)} ({role}){how}"
 
     def missing_for(self, role: str) -> list[str]:
         """Return the roles that the family has and this checkpoint lacks, but that a role needs to be computed with.
@@ -202,8 +206,18 @@ class Checkpoint(Mapping[str, Array]):
                 continue
             found = self._found(slot)
             through = None if slot.through is None else self._found(slot.through)
+            if role == "token_embedding" and found is None:
+                found = self._stored_as_output(slot)
             if found is not None and (through is None) == (slot.through is None):
                 yield role, replace(found, through=through)
+
+    def _stored_as_output(self, slot: Slot) -> Slot | None:
+        """Return the slot of a tied model's token embedding whose file holds the matrix as its unembedding only."""
+        output = self.family.slots.get("unembedding")
+        if output is None or not self.architecture.tied or slot.through is not None:
+            return None
+        found = self._found(output)
+        return None if found is None else replace(slot, tensor=found.tensor)
 
     def _found(self, slot: Slot) -> Slot | None:
         names = self.family.all_found(slot.tensor, self._names)
@@ -281,11 +295,13 @@ class Checkpoint(Mapping[str, Array]):
         shape = tuple(n for n in shape if n != 1) if slot.flat else shape
         shape = shape[::-1] if slot.transposed else shape
         wanted = slot.asked(self._sizes)
-        fits = len(shape) == len(wanted) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
-        if not fits or (slot.part is not None and not slot.part.fits(shape[-1], self._sizes)):
+        if not _fit(shape, wanted) or (slot.part is not None and not slot.part.fits(shape[-1], self._sizes)):
+            turned = " The matrix is transposed: other software than transformers has saved it." * _fit(
+                shape[::-1], wanted
+            )
             raise InputError(
                 f"{slot.tensor} in {self._where()}, the {role}, has the shape {_times(shape)} "
-                f"where config.json asks for {_times(wanted)}."
+                f"where config.json asks for {_times(wanted)}.{turned}"
             )
 
     def _shape_stored(self, slot: Slot) -> tuple[int, ...]:
@@ -313,26 +329,34 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
         InputError: no config, an unknown family, no weights, or a damaged file.
     """
     config = files.config()
+    if files.folder is not None:
+        files.weight_files()  # what lies there instead is said before what config.json lacks
+    if family is None and not config.get("model_type"):
+        config = {**config, "model_type": infer_type(files, config)}
     try:
         table = choose_family(config, family, files.stack)
-    except UnknownFamilyError:
-        found = without_a_table(files, config) if family is None and files.stack is None else None
+    except UnknownFamilyError as unknown:
+        found = only_tokens(files, config, unknown) if family is None and files.stack is None else None
         if found is None:
             raise
         return Checkpoint(files, *found)
     known, architecture = understood(config, table)
     known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
-    note = None
+    notes = [files.dialect.note] if files.dialect.note else []
+    if not files.dialect.software or files.dialect.names_all:
+        notes += unread.sentences(files.names(), config, known, architecture)
     compare = compare and architecture.tied and not files.dialect.software
     if compare and (own := _own_output(files, known)) is not None:
         architecture = replace(architecture, tied=False)
-        note = (
+        notes.append(
             f"config.json says, or leaves unsaid, that this model's unembedding is its token embedding. {own} in its "
             "file is another matrix: it is the unembedding here, as in transformers 5."
         )
-    quantised = bool(config.get("quantization_config"))
-    return Checkpoint(files, known, architecture, quantised=quantised, note=note)
+    tool = quantization.tool(config)
+    if tool and (folded := quantization.folds_scales(config, files)):
+        known = quantization.without_gains(known, folded)
+    return Checkpoint(files, known, architecture, quantised=tool, note=" ".join(notes) or None)
 
 
 def _own_output(files: Files, family: Family) -> str | None:
@@ -370,6 +394,10 @@ def _without_names(layout: dict[str, Any]) -> dict[str, Any]:
 
 def _product(slot: Slot) -> str:
     return slot.tensor if slot.through is None else f"{slot.tensor} x {slot.through.tensor}"
+
+
+def _fit(shape: Sequence[int], wanted: Sequence[int | None]) -> bool:
+    return len(shape) == len(wanted) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
 
 
 def _times(sizes: Sequence[int | None]) -> str:

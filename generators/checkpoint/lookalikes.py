@@ -20,12 +20,17 @@ from generators.checkpoint.sources import Files
 # Tensors that no table names and that change nothing a table says: masks and angles, which the software computes,
 # and what stands on top of the last layer.
 COMPUTED = re.compile(
-    r"(^|\.)((attn|attention)\.(bias|masked_bias)|position_ids|token_type_ids|(original_)?inv_freq|(cos|sin)_cached)$"
+    r"(^|\.)((attn|attention)\.(bias|masked_bias)|position_ids|token_type_ids|(original_)?inv_freq|(cos|sin)_cached|"
+    r"rope\.freqs|rope_freqs\.weight)$"
 )
 ON_TOP = re.compile(
     r"^(lm_head|cls|([a-z_]+\.)?pooler|score|classifier|qa_outputs|generator_lm_head|generator_predictions|"
-    r"discriminator_predictions|vocab_transform|vocab_layer_norm|vocab_projector|predictions|final_logits_bias)\b"
+    r"discriminator_predictions|vocab_transform|vocab_layer_norm|vocab_projector|predictions|final_logits_bias|"
+    r"head|decoder\.bias|v_head|value_head|reward_head|multiple_choice_head|seq_relationship|mlm|logit_scale|logit_bias|"
+    r"(text|visual)_projection)\b"
 )
+# DeBERTa's convolution takes the place of its first block's norm.
+CONVOLVED = re.compile(r"\.encoder\.conv\.|\.layer\.0\.output\.LayerNorm\.")
 EXPERTS = re.compile(r"\.experts\.")
 # What quantized models have instead of a matrix: GPTQ and AWQ, bitsandbytes, 8-bit floats, compressed tensors.
 PACKED = re.compile(
@@ -52,15 +57,27 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
             f"The model is of type {kind!r}, which has a table of its own; that of the family {family.name!r} "
             "reads it another way. Leave out --family."
         )
-    if assumed := _assumed(config, family, architecture):
-        raise InputError(
-            f"Models of the family {family.name!r} {assumed}. Nothing in {files.origin.place} shows that this model "
-            "does, so it is not read."
-        )
+    _check_assumed(config, files.origin.place, family, architecture)
     understood(config, next(table for table in families() if table.name == family.name), strictly=True)
     quantised = bool(config.get("quantization_config"))
     names = {PACKED.sub(".weight", name) if quantised else name for name in files.names()}
     _check_tensors(names, files.origin.place, family, architecture)
+
+
+def check_fit(
+    names: Collection[str], config: Mapping[str, Any], place: str, family: Family, architecture: Architecture
+) -> None:
+    """Check a table against a file of unknown type. Raises InputError: nothing shows that it fits."""
+    _check_assumed(config, place, family, architecture)
+    _check_tensors(names, place, family, architecture)
+
+
+def _check_assumed(config: Mapping[str, Any], place: str, family: Family, architecture: Architecture) -> None:
+    if assumed := _assumed(config, family, architecture):
+        raise InputError(
+            f"Models of the family {family.name!r} {assumed}. Nothing in {place} shows that this model does, so it "
+            "is not read."
+        )
 
 
 def _same(files: Files, config: Mapping[str, Any], own: Family, family: Family, architecture: Architecture) -> bool:
@@ -69,7 +86,7 @@ def _same(files: Files, config: Mapping[str, Any], own: Family, family: Family, 
     except InputError:
         return False
     names = set(files.names())
-    roles, theirs = dict(_roles(names, family, architecture)), dict(_roles(names, known, wanted))
+    roles, theirs = dict(roles_found(names, family, architecture)), dict(roles_found(names, known, wanted))
     return roles == theirs and replace(wanted, family="") == replace(architecture, family="")
 
 
@@ -99,7 +116,9 @@ def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
     return "don't scale attention scores" if a.score_scale == 1 else ""
 
 
-def _roles(names: Collection[str], family: Family, architecture: Architecture) -> Iterator[tuple[str, Slot | None]]:
+def roles_found(
+    names: Collection[str], family: Family, architecture: Architecture
+) -> Iterator[tuple[str, Slot | None]]:
     for role, slot in family.roles(architecture.n_layer):
         name = family.found(slot.tensor, names)
         yield role, slot if slot.formula else None if name is None else replace(slot, tensor=name)
@@ -107,12 +126,11 @@ def _roles(names: Collection[str], family: Family, architecture: Architecture) -
 
 def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
     """Check that the table knows every tensor, and that no block which is there lacks what the table expects."""
-    slots = dict(_roles(names, family, architecture))
-    known = {slot.tensor for slot in slots.values() if slot is not None} | set(_others(family, architecture))
-    unknown = next((name for name in sorted(names) if name not in known and not _changes_nothing(name, family)), None)
-    if unknown is not None:
+    slots = dict(roles_found(names, family, architecture))
+    unknown = unknown_tensors(names, family, architecture)
+    if unknown:
         raise InputError(
-            f"{place} holds {unknown}, which the table of the family {family.name!r} does not know: the model is "
+            f"{place} holds {unknown[0]}, which the table of the family {family.name!r} does not know: the model is "
             "of another family, so it is not read."
         )
     blocks = {_block(role) for role, slot in slots.items() if slot is not None} - {""}
@@ -123,6 +141,14 @@ def _check_tensors(names: Collection[str], place: str, family: Family, architect
                 f"{place} lacks {slot.tensor} ({role}), which models of the family {family.name!r} have: the model "
                 "is of another family, so it is not read."
             )
+
+
+def unknown_tensors(names: Collection[str], family: Family, architecture: Architecture) -> list[str]:
+    """Return the tensors that a table doesn't know and that may change what it describes, in order."""
+    known = set(_others(family, architecture))
+    for _, slot in family.roles(architecture.n_layer):
+        known.update(family.spellings(slot.tensor))
+    return [name for name in sorted(names) if name not in known and not _changes_nothing(name, family)]
 
 
 def _others(family: Family, architecture: Architecture) -> Iterator[str]:
@@ -136,7 +162,8 @@ def _others(family: Family, architecture: Architecture) -> Iterator[str]:
 
 def _changes_nothing(name: str, family: Family) -> bool:
     routed = READ_BY_ALL in family.without and EXPERTS.search(name)
-    return bool(COMPUTED.search(name) or ON_TOP.search(name) or routed)
+    convolved = family.name == "deberta-v2" and CONVOLVED.search(name)
+    return bool(COMPUTED.search(name) or ON_TOP.search(name) or routed or convolved)
 
 
 def _block(role: str) -> str:

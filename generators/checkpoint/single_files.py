@@ -11,8 +11,16 @@ from generators.base.errors import InputError
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS
 
 READ = f"The atlas reads folders with {CONFIG} and model.safetensors or pytorch_model.bin"
-OTHERS = "nanoGPT, TransformerLens and GGUF"
+OTHERS = "nanoGPT, TransformerLens, GGUF and CTranslate2 (Whisper)"
 ADAPTER = "adapter_config.json"
+MERGE = "Merge the two with peft (merge_and_unload, then save_pretrained), and name the folder that this writes."
+# Parts of tensor names that only adapters have: LoRA by peft, loralib and diffusers, VeRA, DoRA, AdaLoRA; LoHa and
+# LoKr; IA3; OFT and BOFT; prompts and prefixes; what peft makes of the layers that it changes.
+OF_ADAPTERS = re.compile(
+    r"(^|[._])(lora|loha|lokr|hada|dora|vera|ia3|oft|boft|hra|randlora)([._]|$)|lora_(A|B|E|down|up|embedding)|"
+    r"(^|\.)(prompt_embeddings|prompt_encoder|prefix_encoder|word_embeddings_prompt|base_layer|modules_to_save|"
+    r"original_module|adapter_(down|up)|adapters)(\.|$)"
+)
 BY_TRANSFORMERS_4 = (
     "Name the original, or convert it with transformers 4: from_pretrained(FOLDER, {}=True), then save_pretrained."
 )
@@ -24,24 +32,57 @@ LITGPT = (
     "a checkpoint of LitGPT. Convert it with `litgpt convert_from_litgpt CHECKPOINT_FOLDER NEW_FOLDER`, and put the "
     "original's config.json beside the model.pth that it writes."
 )
+DEEPSPEED = (
+    "a checkpoint of DeepSpeed. Convert it in the folder that holds zero_to_fp32.py, `python zero_to_fp32.py . OUT`, "
+    "put the model's config.json into OUT, and name OUT."
+)
 MEGATRON = "a checkpoint of Megatron-LM. Convert it with Megatron Bridge: AutoBridge's export_ckpt."
 LLAMA2_C = (
     "a model of llama2.c. Convert its ckpt.pt with llama2.c's own `export.py NEW_FOLDER --version -1 --checkpoint "
     "ckpt.pt`."
 )
+LLM_C = "a model of llm.c. Convert it with llm.c's own dev/eval/export_hf.py, or name the original."
+ORBAX = (
+    "a checkpoint of Orbax (JAX). Read it with the software that wrote it, save its weights as model.safetensors "
+    f"with the names of transformers, and put {CONFIG} beside it."
+)
+DCP = (
+    "a distributed checkpoint of PyTorch. Convert it: `python -m torch.distributed.checkpoint.format_utils "
+    f"dcp_to_torch FOLDER pytorch_model.bin`, and put {CONFIG} beside it."
+)
+NPZ = (
+    "an archive of NumPy arrays, as MLX writes them. Save them as model.safetensors (safetensors.numpy.save_file), "
+    f"and put {CONFIG} beside it."
+)
+RWKV = "weights of RWKV in its author's own format. Name a converted copy on the hub (its name ends in -hf)."
+MAMBA = "a model of mamba_ssm. Name the converted copy on the hub (its name ends in -hf)."
+ENCODER = "a HookedEncoder of TransformerLens; the atlas reads its HookedTransformer. Name the original BERT."
 ONNX = "an ONNX graph, made to be run and not read. Name the model that it was exported from."
 HDF5 = f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}"
+KERAS = f"a model of Keras. {BY_TRANSFORMERS_4.format('from_tf')}"
+TENSORFLOW = f"a checkpoint of TensorFlow. {BY_TRANSFORMERS_4.format('from_tf')}"
 FLAX = f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}"
 GGML = "a file of GGML, the format before GGUF. Name the original that it was converted from."
 # Names of files that no reader here takes; the first match says what a folder holds.
 FOREIGN = {
     "consolidated.*.pth": META,
     "lit_model.pth": LITGPT,
+    "*zero_to_fp32.py": DEEPSPEED,
+    "*_model_states.pt": DEEPSPEED,
+    "*_optim_states.pt": DEEPSPEED,
     "latest_checkpointed_iteration.txt": MEGATRON,
     "mp_rank_*": MEGATRON,
     "model_optim_rng.pt": MEGATRON,
+    "_CHECKPOINT_METADATA": ORBAX,
+    "manifest.ocdbt": ORBAX,
+    "*.distcp": DCP,
+    "*.ckpt.index": TENSORFLOW,
+    "*.ckpt.data-*": TENSORFLOW,
+    "*.ckpt.meta": TENSORFLOW,
     "*.onnx": ONNX,
+    "*.keras": KERAS,
     "*.h5": HDF5,
+    "*.npz": NPZ,
     "*.msgpack": FLAX,
     "*.ggml": GGML,
 }
@@ -51,13 +92,21 @@ TENSORS = {
     ".attn.qkv.weight": LITGPT,
     ".norm_1.weight": LITGPT,
     ".self_attention.linear_qkv.weight": MEGATRON,
+    ".att.key.weight": RWKV,
+    ".mixer.in_proj.weight": MAMBA,
+    "embed.embed.W_E": ENCODER,
 }
+MAGIC_OF_LLM_C = (20240326, 20240520)  # its first number
 SHARD = re.compile(r"(?P<of>.+)-(?P<at>\d{5})-of-(?P<count>\d{5})(?P<ending>\.\w+)")
+BEGIN = 64  # bytes that show what a file is
+CTRANSLATE2 = re.compile(rb"[\x01-\x10]\0\0\0[\x05-\x40]\0\w+Spec\0")  # a version, then the kind of model
 OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 
 
 def what_to_name(path: Path, typed: str) -> str | None:
     """Return the kind of a file and what to name instead; None if it can be read by itself."""
+    if begins(path) == "gguf":
+        return None
     if path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name):
         folder = Path(typed).parent
         if (path.parent / CONFIG).is_file():
@@ -79,16 +128,33 @@ def what_to_name(path: Path, typed: str) -> str | None:
 def what_is_there(names: Collection[str], content: Callable[[str], bytes | None], place: str) -> str:
     """Return what a folder holds instead of readable weights, and what to do; "" if unknown."""
     if ADAPTER in names:
-        base = _base_of(content(ADAPTER))
-        return (
-            f"{place} is a LoRA adapter alone; its base is {base}. Merge the two with peft (merge_and_unload, then "
-            "save_pretrained), and name the folder that this writes."
-        )
+        kind, base = _adapter(content(ADAPTER))
+        return f"{place} is {kind} alone; its base is {base}. {MERGE}"
     for pattern, kind in FOREIGN.items():
         found = next((name for name in sorted(names) if fnmatch.fnmatch(name.rpartition("/")[2], pattern)), None)
         if found is not None:
             return f"{place} holds {found}, {kind}"
     return ""
+
+
+def adapter_beside(names: Collection[str], content: Callable[[str], bytes | None], place: str) -> str:
+    """Return that an adapter lies beside weights, of which transformers makes another model; "" without one."""
+    if ADAPTER not in names:
+        return ""
+    kind, _ = _adapter(content(ADAPTER))
+    return (
+        f"{place} holds {kind} ({ADAPTER}) beside the weights of its base: transformers opens both as one model. "
+        f"{MERGE} To measure the base alone, move {ADAPTER} elsewhere."
+    )
+
+
+def adapter_within(names: Collection[str], place: str) -> str:
+    """Return that tensors of an adapter lie among the weights, which they would change; "" without any."""
+    found = next((name for name in sorted(names) if OF_ADAPTERS.search(name)), None)
+    if found is None:
+        return ""
+    kind = "matrices of LoRA" if "lora" in found.lower() else f"parts of an adapter, such as {found},"
+    return f"{place} holds {kind} beside its weights. {MERGE}"
 
 
 def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
@@ -100,7 +166,7 @@ def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
     kind = LLAMA2_C if kind == META and "model_args" in settings else kind
     if kind is None:
         return ""
-    return f"These are {kind}" if kind == META else f"This is {kind}"
+    return f"These are {kind}" if kind.startswith("weights") else f"This is {kind}"
 
 
 def is_foreign(name: str) -> bool:
@@ -108,12 +174,15 @@ def is_foreign(name: str) -> bool:
     return name.startswith("adapter_model.") or any(fnmatch.fnmatch(name, pattern) for pattern in FOREIGN)
 
 
-def _base_of(config: bytes | None) -> str:
+def _adapter(config: bytes | None) -> tuple[str, str]:
+    """Return what an adapter's config calls its kind and its base."""
     try:
-        base = json.loads(config or b"{}").get("base_model_name_or_path")
+        said = json.loads(config or b"{}")
+        base, kind = said.get("base_model_name_or_path"), said.get("peft_type")
     except (ValueError, AttributeError, RecursionError):
-        base = None
-    return repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
+        base = kind = None
+    named = {"LORA": "a LoRA adapter", None: "a LoRA adapter"}.get(kind, f"an adapter ({str(kind)[:40]})")
+    return named, repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
 
 
 def _kind(path: Path) -> str | None:
@@ -123,7 +192,10 @@ def _kind(path: Path) -> str | None:
     if begins(path) == "hdf5":
         return HDF5
     with path.open("rb") as file:
-        return LLAMA2_C if _is_llama2_c(file.read(28)) else None
+        begin = file.read(28)
+    if int.from_bytes(begin[:4], "little") in MAGIC_OF_LLM_C:
+        return LLM_C
+    return LLAMA2_C if _is_llama2_c(begin) else None
 
 
 def _is_llama2_c(begin: bytes) -> bool:
@@ -152,16 +224,18 @@ def _as_folder(folder: Path) -> str:
 
 
 def begins(path: Path) -> str:
-    """Return the format that a file's content shows: "gguf", "pytorch", "safetensors", "hdf5", or "" for none."""
+    """Return the format that a file's content shows: one of the words below, or "" for none."""
     try:
         with path.open("rb") as file:
-            begin, size = file.read(9), path.stat().st_size
+            begin, size = file.read(BEGIN), path.stat().st_size
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}.") from error
-    if begin[8:] == b"{" and int.from_bytes(begin[:8], "little") <= size - 8:
+    if begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") <= size - 8:
         return "safetensors"
     if begin.startswith(b"GGUF"):
         return "gguf"
+    if CTRANSLATE2.match(begin):
+        return "ctranslate2"
     if begin.startswith(b"\x89HDF"):
         return "hdf5"
     if begin.startswith(b"PK"):
@@ -172,7 +246,7 @@ def begins(path: Path) -> str:
 def is_of_weights(path: Path) -> bool:
     """Return whether a file can hold readable weights, by its content, and for PyTorch also by its suffix."""
     kind = begins(path)
-    return kind in ("safetensors", "gguf") or (kind == "pytorch" and path.suffix.lower() in OF_PYTORCH)
+    return kind in ("safetensors", "gguf", "ctranslate2") or (kind == "pytorch" and path.suffix.lower() in OF_PYTORCH)
 
 
 def _holds_a_pickle(path: Path) -> bool:

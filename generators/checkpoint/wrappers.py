@@ -1,4 +1,4 @@
-"""Prefixes that wrappers of a model put before the names of its tensors (torch.compile, DataParallel, PEFT)."""
+"""Prefixes that wrappers of a model put before the names of its tensors (DataParallel, PEFT, TRL)."""
 
 import re
 from collections.abc import Collection
@@ -7,16 +7,22 @@ from dataclasses import replace
 from generators.base import notices
 from generators.base.errors import InputError
 from generators.checkpoint.roles import Family
+from generators.checkpoint.single_files import adapter_within
 from generators.checkpoint.sources import Files
 
 WRAPPERS = {
-    "_orig_mod.": "torch.compile",
     "module.": "DataParallel",
     "base_model.model.": "PEFT",
+    "policy.": "TRL",
+    "pretrained_model.": "TRL",
     "model.": "a module that holds it",
+    "net.": "a module that holds it",
+    "network.": "a module that holds it",
+    "backbone.": "a module that holds it",
+    "student.": "a training script",
+    "actor.": "a training script",
 }
 WRAPPED = re.compile("|".join(re.escape(prefix) for prefix in WRAPPERS))
-LORA = ".lora_A."
 
 
 def unwrapped(family: Family, n_layer: int, files: Files) -> Family:
@@ -26,14 +32,12 @@ def unwrapped(family: Family, n_layer: int, files: Files) -> Family:
     """
     names = set(files.names())
     place = f"The checkpoint {files.origin.place}"
-    if any(LORA in name for name in names):
-        raise InputError(
-            f"{place} holds matrices of LoRA beside its weights. Merge them with peft (merge_and_unload, then "
-            "save_pretrained), and name the folder that this writes."
-        )
+    if said := adapter_within(names, place):
+        raise InputError(said)
     found = {prefix: _found(family, prefix, n_layer, names) for prefix in ("", *_prefixes(names))}
-    best = max(found, key=lambda prefix: len(found[prefix]))
-    if not best or len(found[best]) <= len(found[""]) or found[best] & found[""]:
+    best, bare = max(found, key=lambda prefix: len(found[prefix])), found[""]
+    differ = any(role in bare and bare[role] != name for role, name in found[best].items())
+    if not best or len(found[best]) <= len(bare) or differ:
         return family
     by = " and ".join(dict.fromkeys(WRAPPERS[part] for part in WRAPPED.findall(best)))
     notices.say_once(f"{place}: names of tensors begin with {best!r}, as {by} writes them; it is left off.")
@@ -50,9 +54,11 @@ def _prefixes(names: Collection[str]) -> list[str]:
     return sorted(stacks, key=lambda stack: (len(stack), stack))
 
 
-def _found(family: Family, prefix: str, n_layer: int, names: Collection[str]) -> set[str]:
+def _found(family: Family, prefix: str, n_layer: int, names: Collection[str]) -> dict[str, str]:
+    """Return the roles that are found behind a prefix, and their tensors."""
     return {
-        role
+        role: found
         for role, slot in family.roles(n_layer)
-        if not slot.formula and any(prefix + name in names for name in family.spellings(slot.tensor))
+        if not slot.formula
+        and (found := next((prefix + n for n in family.spellings(slot.tensor) if prefix + n in names), None))
     }

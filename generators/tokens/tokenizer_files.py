@@ -1,23 +1,39 @@
-"""Read vocabularies from `tokenizer.json`, or the older `vocab.json` with `merges.txt`, or `vocab.txt`."""
+"""Read vocabularies: of a GGUF file, `tokenizer.json`, `vocab.json` with `merges.txt`, `vocab.txt`, SentencePiece.
+
+What older files say is compared with the model's own tokenizer; where the two differ, tokens have no names.
+"""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from generators.base import notices
 from generators.base.errors import InputError
 from generators.base.panics import raise_unless_panic
 from generators.checkpoint.sources import Files, check_size
+from generators.tokens.own_tokenizer import SENTENCEPIECE, as_json, own_tokenizer, strings
 from generators.tokens.readable import readable_form
 from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 
 Content = TypeVar("Content")
 
 TOKENIZER = "tokenizer.json"
-SPECIAL_TOKENS = "special_tokens_map.json"
+SPECIAL_TOKENS, ADDED_TOKENS = "special_tokens_map.json", "added_tokens.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+COMPARED = 50  # ids, with the model's own tokenizer
+MOST_DIGITS = 9  # of an id
+# Classes whose vocab.txt is WordPiece's, or likewise one token a line.
+WORD_PIECE_CLASS = re.compile(
+    r"((Distil|Mobile|Conv|Squeeze|Retri|Nomic|Chinese)?Bert|Electra|MPNet|Funnel|Lxmert|LayoutLM(v2)?|Splinter|Realm|"
+    r"DPR(Question|Context)Encoder|Ernie|Roformer|RoFormer|MegatronBert|Esm|PreTrained|Tokenizers)"
+    r"(Tokenizer(Fast)?|Backend)"
+)
+UNKNOWN_WORD = frozenset(("[UNK]", "<unk>"))
+WITH_COUNT = re.compile(r"\s\d+$")
 # Names by which tokenizer files without flags know special tokens.
 USUAL_SPECIAL = frozenset(
     ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<unk>", "<pad>", "<s>", "</s>", "<mask>", "<|endoftext|>")
@@ -27,6 +43,8 @@ SPACE_MARKER = "▁"
 MOST_GROWTH = 256  # factor by which normalizers may lengthen a text
 FAR_BEYOND = 1_000_000  # ids: no known tokenizer exceeds its model's embeddings by as many
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
+IN_GGUF = "tokenizer.ggml."
+UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4  # types of tokens in llama.cpp
 
 
 @dataclass(frozen=True)
@@ -75,6 +93,16 @@ class Spelling:
             except KeyError:  # an added token
                 return string.encode()
         return (string.replace(self.space, " ") if self.space else string).encode()
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens that files give, by id; `guessed` where their spelling is only known by what tokens look like."""
+
+    tokens: Mapping[int, Token]
+    spelling: Spelling
+    merges: tuple[tuple[int | None, int | None, int | None], ...] = ()
+    guessed: bool = False
 
 
 def check_ids(path: Path, size: int) -> None:
@@ -135,19 +163,53 @@ def _ids_in(content: object) -> Iterator[int]:
 
 
 def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
-    """Read a model's vocabulary; None where there is no tokenizer file.
+    """Read a model's vocabulary; None where there is no tokenizer file, or none whose tokens are certain.
 
     Args:
-        files: `tokenizer.json` is read, or else `vocab.json` with `merges.txt`, or else `vocab.txt`.
+        files: of a GGUF file its own tokens are read; of others `tokenizer.json`, or else `vocab.json` with
+            `merges.txt`, or `vocab.txt`, or SentencePiece's model; tokens that were added later are in further files.
         size: the number of rows of E; ids for which the tokenizer has no token get a placeholder, tokens beyond are
             left out.
     """
+    if files.is_gguf:
+        return _certain(files, _read_gguf(files), size)
     for names, read in READERS:
         paths = [path for path in map(files.fetch, names) if path is not None]
         for path in paths:
             check_ids(path, size) if path.suffix == ".json" else check_size(path)
         if len(paths) == len(names):
-            return read(paths, files, size)
+            return _certain(files, read(paths, files), size)
+    return None
+
+
+def _certain(files: Files, found: Tokens | None, size: int) -> ModelVocabulary | None:
+    """Return a vocabulary whose tokens are those of the model's own tokenizer, as far as that can be asked."""
+    if found is None:
+        return None
+    place = f"The tokenizer of {files.origin.place}"
+    if found.guessed and (at := _first_difference(files, found, size)) is not None:
+        notices.say_once(
+            f"{place} is read by transformers with other tokens (id {at}) than its files give here: tokens have no "
+            "names. Save it again as tokenizer.json: AutoTokenizer.from_pretrained(...).save_pretrained(...)."
+        )
+        return None
+    beyond = sum(i >= size for i in found.tokens)
+    if beyond:
+        notices.say_once(f"{place} has {beyond} tokens beyond the {size} rows of the embedding; they are left out.")
+    return assemble(found.tokens, size, found.merges)
+
+
+def _first_difference(files: Files, found: Tokens, size: int) -> int | None:
+    """Return the first of some ids whose token isn't that of transformers; None without one, or a tokenizer."""
+    own = own_tokenizer(files)
+    if own is None:
+        return None
+    known = sorted(i for i in found.tokens if i < size)
+    asked = sorted({*known[:: max(1, len(known) // COMPARED)], *known[-COMPARED // 2 :]})
+    for i, string in zip(asked, strings(own, asked), strict=True):
+        spelled = None if string is None else {found.spelling.read(string).text, string.encode()}
+        if spelled is None or found.tokens[i].text not in spelled:
+            return i
     return None
 
 
@@ -170,11 +232,16 @@ def _byte_of_character() -> dict[str, int]:
     return {chr(b): b for b in visible} | {chr(0x100 + i): b for i, b in enumerate(others)}
 
 
-def _read_tokenizer(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
+def _read_tokenizer(paths: Sequence[Path], files: Files) -> Tokens:
     """Read tokenizer.json; the library knows its versions and checks it, and writes it out in the newest."""
     from tokenizers import Tokenizer
 
-    content = json.loads(_read(lambda: Tokenizer.from_str(paths[0].read_text("utf-8")).to_str(), paths, files))
+    text = _read(lambda: Tokenizer.from_str(paths[0].read_text("utf-8")).to_str(), paths, files)
+    return _of_tokenizer(text, _added_later(files))
+
+
+def _of_tokenizer(text: str, later: Mapping[int, tuple[str, bool]]) -> Tokens:
+    content = json.loads(text)
     model = content["model"]
     if model["type"] == "Unigram":
         ids = {string: i for i, (string, _) in enumerate(model["vocab"])}
@@ -186,7 +253,56 @@ def _read_tokenizer(paths: Sequence[Path], files: Files, size: int) -> ModelVoca
     for added in content["added_tokens"]:
         if added["special"] or added["id"] not in tokens:
             tokens[added["id"]] = spelling.read_added(added["content"], added["special"])
-    return assemble(tokens, size, _merges(model.get("merges", ()), ids, spelling))
+    return Tokens(_with(later, tokens, spelling), spelling, tuple(_merges(model.get("merges", ()), ids, spelling)))
+
+
+def _read_sentencepiece(paths: Sequence[Path], files: Files) -> Tokens | None:
+    """Read SentencePiece's model as transformers converts it, with the ids that the model's own class gives."""
+    text = as_json(own_tokenizer(files))
+    if text is None:
+        notices.say_once(
+            f"The tokenizer of {files.origin.place} is SentencePiece's {paths[0].name} alone, and transformers "
+            "doesn't open it: tokens have no names."
+        )
+        return None
+    return _of_tokenizer(text, {})
+
+
+def _with(later: Mapping[int, tuple[str, bool]], tokens: dict[int, Token], spelling: Spelling) -> dict[int, Token]:
+    """Return tokens with those that were added later, which change none that is there but to flag it as special."""
+    for i, (content, special) in later.items():
+        if i not in tokens:
+            tokens[i] = spelling.read_added(content, special)
+        elif special and tokens[i].text == content.encode():
+            tokens[i] = replace(tokens[i], special=True)
+    return tokens
+
+
+def _added_later(files: Files) -> dict[int, tuple[str, bool]]:
+    """Return what `added_tokens.json` and `tokenizer_config.json` add: id -> content, and whether it is special."""
+    found: dict[int, tuple[str, bool]] = {}
+    for content, i in _object(files, ADDED_TOKENS).items():
+        if isinstance(i, int):
+            found[i] = content, True
+    decoder = _object(files, TOKENIZER_CONFIG).get("added_tokens_decoder")
+    for i, entry in decoder.items() if isinstance(decoder, dict) else ():
+        if i.isdecimal() and len(i) < MOST_DIGITS and isinstance(entry, dict):
+            content = entry.get("content")
+            if isinstance(content, str):
+                found[int(i)] = content, entry.get("special") is True
+    return found
+
+
+def _object(files: Files, name: str) -> dict[str, Any]:
+    """Return a small JSON file; empty where it isn't there. Raises InputError: it is no JSON object."""
+    path = files.fetch(name)
+    if path is None:
+        return {}
+    check_size(path)
+    content = _read(lambda: json.loads(path.read_text("utf-8")), [path], files)
+    if not isinstance(content, dict):
+        raise InputError(f"{name} of {files.origin.place} must hold a JSON object.")
+    return content
 
 
 def _spelling_of(content: Mapping[str, Any], ids: Mapping[str, int]) -> Spelling:
@@ -223,27 +339,80 @@ def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
     )
 
 
-def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
+def _read_byte_pairs(paths: Sequence[Path], files: Files) -> Tokens:
     from tokenizers.models import BPE
 
     ids, merges = _read(lambda: BPE.read_file(*map(str, paths)), paths, files)
     spelling = _guessed_spelling(ids)
-    tokens = _as_tokens(ids, spelling, _named_special(files))
-    return assemble(tokens, size, _merges(merges, ids, spelling))
+    tokens = _with(_added_later(files), _as_tokens(ids, spelling, _named_special(files)), spelling)
+    return Tokens(tokens, spelling, tuple(_merges(merges, ids, spelling)), guessed=True)
 
 
-def _read_word_pieces(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
+def _read_word_pieces(paths: Sequence[Path], files: Files) -> Tokens | None:
     from tokenizers.models import WordPiece
 
     ids = _read(lambda: WordPiece.read_file(str(paths[0])), paths, files)
-    return assemble(_as_tokens(ids, Spelling(continuation="##"), _named_special(files)), size)
+    if why := _why_no_word_pieces(ids, files):
+        notices.say_once(f"The tokenizer of {files.origin.place}: vocab.txt {why}; tokens have no names.")
+        return None
+    spelling = Spelling(continuation="##")
+    tokens = _with(_added_later(files), _as_tokens(ids, spelling, _named_special(files)), spelling)
+    return Tokens(tokens, spelling, guessed=True)
 
 
-READERS: tuple[tuple[tuple[str, ...], Callable[[Sequence[Path], Files, int], ModelVocabulary]], ...] = (
+def _why_no_word_pieces(ids: Mapping[str, int], files: Files) -> str:
+    """Return why lines of vocab.txt aren't WordPiece's tokens; empty where they are."""
+    said = _object(files, TOKENIZER_CONFIG).get("tokenizer_class")
+    if isinstance(said, str) and not WORD_PIECE_CLASS.fullmatch(said):
+        return f"is of {said[:60]}, which the atlas doesn't read"
+    if files.has("bpe.codes"):
+        return "lies beside bpe.codes, by which it isn't WordPiece's"
+    counted = sum(bool(WITH_COUNT.search(string)) for string in ids)
+    if counted > len(ids) / 2:
+        return "has counts behind its words, which WordPiece's has not"
+    if not UNKNOWN_WORD & ids.keys() and not any(string.startswith("##") for string in ids):
+        return "has neither [UNK] nor pieces with ##, by which WordPiece's is known"
+    return ""
+
+
+READERS: tuple[tuple[tuple[str, ...], Callable[[Sequence[Path], Files], Tokens | None]], ...] = (
     ((TOKENIZER,), _read_tokenizer),
     (("vocab.json", "merges.txt"), _read_byte_pairs),
     (("vocab.txt",), _read_word_pieces),
+    *(((name,), _read_sentencepiece) for name in SENTENCEPIECE),
 )
+
+
+SPELLED_IN_GGUF = {
+    "gpt2": Spelling(byte_level=True),
+    "llama": Spelling(space=SPACE_MARKER, byte_tokens=True),
+}
+
+
+def _read_gguf(files: Files) -> Tokens | None:
+    """Read the tokens in a GGUF file; None where it has none, or spells them in a way that isn't known here."""
+    said = files.settings()
+    kind, strings, types, merges = (said.get(IN_GGUF + key) for key in ("model", "tokens", "token_type", "merges"))
+    spelling = SPELLED_IN_GGUF.get(str(kind))
+    if strings is None or spelling is None:
+        if strings is not None:
+            notices.say_once(f"{files.origin.place} has tokens of the kind {str(kind)[:40]!r}: they have no names.")
+        return None
+    types = [0] * len(strings) if types is None else types
+    if not _are(strings, str) or not _are(types, int) or not _are(merges or [], str) or len(types) != len(strings):
+        raise InputError(f"The tokenizer in {files.origin.place} can't be read: its lists don't fit together.")
+    literal = {UNKNOWN, CONTROL, USER_DEFINED} if spelling.byte_level else {UNKNOWN, CONTROL}
+    tokens = {
+        i: spelling.read_added(string, type_ != USER_DEFINED) if type_ in literal else spelling.read(string)
+        for i, (string, type_) in enumerate(zip(strings, types, strict=True))
+    }
+    pairs = ((left, right) for left, _, right in (merge.partition(" ") for merge in merges or ()))
+    ids = {string: i for i, string in enumerate(strings)}
+    return Tokens(tokens, spelling, tuple(_merges(pairs, ids, spelling)))
+
+
+def _are(values: object, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
 def _as_tokens(ids: Mapping[str, int], spelling: Spelling, special: Iterable[str | None]) -> dict[int, Token]:
@@ -262,13 +431,7 @@ def _merges(
 
 
 def _named_special(files: Files) -> frozenset[str]:
-    path = files.fetch(SPECIAL_TOKENS)
-    if path is None:
-        return USUAL_SPECIAL
-    check_size(path)
-    content = _read(lambda: json.loads(path.read_text("utf-8")), [path], files)
-    if not isinstance(content, dict):
-        raise InputError(f"{SPECIAL_TOKENS} of {files.origin.place} must hold a JSON object.")
+    content = _object(files, SPECIAL_TOKENS)
     entries = [e for value in content.values() for e in (value if isinstance(value, list) else [value])]
     names = (e.get("content") if isinstance(e, dict) else e for e in entries)
     return USUAL_SPECIAL | {name for name in names if isinstance(name, str)}

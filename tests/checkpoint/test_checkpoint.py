@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from generators.base import notices
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.sources import Files, in_folder
@@ -165,18 +166,25 @@ def test_only_the_shard_that_is_asked_for_is_fetched(tmp_path):
         return folder.fetch(name)
 
     checkpoint = open_checkpoint(Files(folder.origin, fetch))
-    assert not [name for name in fetched if name.endswith(".safetensors")]
+    assert not [name for name in fetched if "-of-" in name]
     _ = checkpoint["token_embedding"]
-    assert {name for name in fetched if name.endswith(".safetensors")} == {"model-00001-of-00003.safetensors"}
+    assert {name for name in fetched if "-of-" in name} == {"model-00001-of-00003.safetensors"}
 
 
-@pytest.mark.parametrize("harm", ["absent", "truncated"])
-def test_a_harmed_shard_matters_only_when_asked_for(tmp_path, harm):
+def test_of_shards_those_that_are_there_are_read_and_that_is_said(tmp_path):
+    (write_checkpoint(tmp_path, shards=3) / "model-00003-of-00003.safetensors").unlink()
+    said: list[str] = []
+    notices.forget()
+    with notices.heard_by(said.append):
+        checkpoint = opened(tmp_path)
+    np.testing.assert_array_equal(checkpoint["token_embedding"], tensors_of("gpt2")["wte.weight"])
+    assert "final_norm.gain" not in checkpoint
+    assert ["holds 2 of 3 shards" in line for line in said] == [True]
+
+
+def test_a_harmed_shard_matters_only_when_asked_for(tmp_path):
     last = write_checkpoint(tmp_path, shards=3) / "model-00003-of-00003.safetensors"
-    if harm == "absent":
-        last.unlink()
-    else:
-        last.write_bytes(last.read_bytes()[:-5])
+    last.write_bytes(last.read_bytes()[:-5])
     checkpoint = opened(tmp_path)
     np.testing.assert_array_equal(checkpoint["token_embedding"], tensors_of("gpt2")["wte.weight"])
     with pytest.raises(InputError, match=r"model-00003-of-00003\.safetensors"):

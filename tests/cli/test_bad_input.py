@@ -19,7 +19,6 @@ from tests.checkpoints import (
     read_safetensors,
     tensors_of,
     write_checkpoint,
-    write_json,
 )
 from tests.cli.conftest import BAD_INPUT, is_a_sentence, published, refused, results_of, without_root
 
@@ -80,8 +79,18 @@ def spoiled(name: str, value: float) -> Harm:
     return tensor(name, values)
 
 
+def index(content: str) -> Harm:
+    """Write an index in place of the one file, before which transformers would not read it."""
+
+    def write(folder: Path) -> None:
+        (folder / WEIGHTS).unlink(missing_ok=True)
+        (folder / INDEX).write_text(content, "utf-8")
+
+    return write
+
+
 def weight_map(content: object) -> Harm:
-    return lambda folder: write_json(folder / INDEX, {"weight_map": content})
+    return index(json.dumps({"weight_map": content}))
 
 
 def directory(folder: Path) -> None:
@@ -153,8 +162,8 @@ BROKEN = {
     "pickle-in-disguise": (lambda folder: (folder / WEIGHTS).write_bytes(evil(folder)), NOT_WHOLE),
     "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin isn't a whole safetensors file"),
     "directory": (directory, "has no model.safetensors"),
-    "index-not-json": (put(INDEX, "{"), "model.safetensors.index.json isn't valid JSON"),
-    "index-without-map": (put(INDEX, "{}"), "has no weight_map"),
+    "index-not-json": (index("{"), "model.safetensors.index.json isn't valid JSON"),
+    "index-without-map": (index("{}"), "has no weight_map"),
     "map-a-list": (weight_map(["wpe.weight"]), "has no weight_map"),
     "map-leaves-the-folder": (weight_map({"wpe.weight": "../../etc/passwd"}), "has no weight_map"),
     "map-to-root": (weight_map({"wpe.weight": "/etc/passwd"}), "has no weight_map"),
@@ -188,8 +197,10 @@ def test_pickle_would_have_run(tmp_path):
 
 def test_a_tensor_that_its_shard_lacks_is_a_sentence(atlas, project):
     folder = write_checkpoint(project / "broken")
-    weight_map(dict.fromkeys([*read_safetensors(folder / WEIGHTS)[0], "h.1.ln_2.weight"], WEIGHTS))(folder)
-    edit_header(folder / WEIGHTS, lambda h: h.update({"h.1.ln_9.weight": h.pop("h.1.ln_2.weight")}))
+    shard, names = folder / "model-00001-of-00001.safetensors", read_safetensors(folder / WEIGHTS)[0]
+    (folder / WEIGHTS).rename(shard)
+    weight_map(dict.fromkeys([*names, "h.1.ln_2.weight"], shard.name))(folder)
+    edit_header(shard, lambda h: h.update({"h.1.ln_9.weight": h.pop("h.1.ln_2.weight")}))
     assert "h.1.ln_2.weight can't be read from" in refused(atlas("compute", "./broken"))
 
 

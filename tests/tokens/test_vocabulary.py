@@ -403,7 +403,7 @@ def tokenizer_of(model: dict[str, object]) -> dict[str, bytes]:
         {"vocab.json": b"[]", "merges.txt": b""},
         {"vocab.json": b'{"a": 0}', "merges.txt": b"a b c\n"},
         {"vocab.txt": b"\xff\n"},
-        *({"vocab.txt": b"a\n", "special_tokens_map.json": content} for content in (b"[]", b"{")),
+        *({"vocab.txt": b"[UNK]\na\n", "special_tokens_map.json": content} for content in (b"[]", b"{")),
     ],
 )
 def test_damaged_files_are_refused_in_a_sentence(files, tmp_path):

@@ -12,22 +12,29 @@ from typing import Any
 import numpy as np
 from numpy import ndarray as Array
 
+from generators.base import notices
 from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
-from generators.checkpoint.single_files import what_is_there, what_tensors_say
+from generators.checkpoint.single_files import adapter_beside, what_is_there, what_tensors_say
+from generators.checkpoint.sources.ctranslate2_files import SPEC
+from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
-from generators.checkpoint.sources.finding import SAFETENSORS, format_of, other_weights
+from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights, with_its_shards
 from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
+from generators.checkpoint.sources.mistral import mistral
+from generators.checkpoint.sources.nanochat import nanochat
 from generators.checkpoint.sources.nanogpt import nanogpt
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
+from generators.checkpoint.sources.stored_names import without_wrappers
 from generators.checkpoint.sources.transformer_lens import is_of_transformer_lens, transformer_lens
 
 SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
-USUAL = (SHARD_INDEX, WEIGHTS, PICKLED_INDEX, PICKLED)  # what transformers reads, in this order
+USUAL = (WEIGHTS, SHARD_INDEX, PICKLED, PICKLED_INDEX)  # what transformers reads, in this order
+INDEX_OF = {WEIGHTS: SHARD_INDEX, PICKLED: PICKLED_INDEX}
 CFGS = ("cfg.json", CONFIG)  # of TransformerLens
 NUMBERS_AT_ONCE = 1 << 21  # of a tensor, read and widened together
 
@@ -97,8 +104,26 @@ class Files:
         return self.fetch(name) is not None if self.listed is None else name in self.listed
 
     def names(self) -> list[str]:
-        """Return the name of every tensor. Raises InputError: no weights, or a damaged file."""
-        return list(self._file_of)
+        """Return the name of every tensor, without what wrappers put into it, and its further names.
+
+        Raises InputError: no weights, or a damaged file.
+        """
+        plain = self._stored_names
+        return [*plain, *(alias for alias, name in self._aliases.items() if alias not in plain and name in plain)]
+
+    def stored_name(self, name: str) -> str:
+        """Return what the file itself calls a tensor. Raises KeyError: there is none of that name."""
+        return self._stored_names[name if name in self._stored_names else self._aliases[name]]
+
+    @once
+    def _stored_names(self) -> Mapping[str, str]:
+        return without_wrappers(list(self._file_of), f"The checkpoint {self.origin.place}")
+
+    @once
+    def _aliases(self) -> Mapping[str, str]:
+        """Further names of tensors, from the metadata of files: safetensors keeps one name of those that are tied."""
+        files = self.weight_files()
+        return self._format(files[0]).aliases(self._path(files[0])) if len(files) == 1 else {}
 
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
@@ -107,7 +132,7 @@ class Files:
         holds.
         """
         path, kind = self._opened(name)
-        return kind.header(path, name)
+        return kind.header(path, self.stored_name(name))
 
     def parts(self, name: str) -> Iterator[Array]:
         """Hand out a tensor as it is stored, from its first row to its last, a limited number of rows at a time.
@@ -120,7 +145,7 @@ class Files:
         head = self.header(name)
         check_dtype(name, head.dtype, path.name, kind.dtypes)
         for rows, _ in rows_at_once(head.shape):
-            yield kind.rows(path, name, rows)
+            yield kind.rows(path, self.stored_name(name), rows)
 
     def numbers(self, name: str, header: Header, stored: Array) -> Array:
         """Return the numbers that stored rows of a tensor mean."""
@@ -137,16 +162,30 @@ class Files:
         if is_of_transformer_lens(names):
             return transformer_lens(names, self.header, self._all_of, self._cfg(), place)
         said = self.settings()
+        if SPEC in said:
+            return of_ctranslate2(said, {name: self.header(name) for name in names}, place)
         if ARCHITECTURE in said:
             return of_gguf(said, {name: self.header(name) for name in names}, self._all_of, place)
-        return nanogpt(said, names, self._beside(), place) or AS_TRANSFORMERS
+        return (
+            nanogpt(said, names, self._beside(), place)
+            or mistral(names, self._said_in, place)
+            or nanochat(names, self.header, self._said_in, Path(self._weights[0]).stem)
+            or AS_TRANSFORMERS
+        )
 
     def settings(self) -> Mapping[str, Any]:
         """Return what the one file of weights says besides its tensors. Raises InputError: as for its tensors."""
+        if self.is_gguf:  # of several shards, the first says it
+            return GGUF.settings(self.first_file)
         files = self.weight_files()
         if len(files) != 1 or files[0].endswith(".safetensors"):
             return {}
         return self._format(files[0]).settings(self._path(files[0]))
+
+    def _said_in(self, name: str) -> Mapping[str, Any]:
+        """Return the settings in a file beside the weights, on this machine; empty where there is none."""
+        content = None if self.folder is None else self.content(name)
+        return {} if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
 
     def _cfg(self) -> Mapping[str, Any]:
         """Return the cfg of TransformerLens that is in the file or beside it; empty where there is none."""
@@ -164,6 +203,16 @@ class Files:
         """Return all numbers of a small tensor."""
         header = self.header(name)
         return np.concatenate([np.atleast_1d(self.numbers(name, header, part)) for part in self.parts(name)])
+
+    def as_transformers(self) -> Iterator[tuple[str, Array]]:
+        """Yield the tensors of a file of other software as transformers names and stores them, widened to float32."""
+        for name in self.names():
+            there = self.dialect.in_transformers(name)
+            if there is not None:
+                layout, header = self.layout(name), self.header(name)
+                tensor = self._all_of(name).astype(np.float32, copy=False).reshape(header.shape)
+                tensor = tensor if layout is None else np.ascontiguousarray(layout.of(tensor))
+                yield there, tensor - 1 if self.dialect.adds_one and there.endswith("norm.weight") else tensor
 
     def weight_files(self) -> list[str]:
         """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
@@ -206,13 +255,14 @@ class Files:
         """
         content = self.content(CONFIG)
         said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
-        if said is not None and self.file is None and ("model_type" in said or self.comes_whole):
+        usual = self.file is None and not self.is_gguf
+        if said is not None and usual and ("model_type" in said or self.comes_whole):
             return said
         own = self.dialect.config if self._has_weights else None
         if own is not None:
             return dict(own)
         if said is None:
-            raise InputError(f"The checkpoint {self.origin.place} has no {CONFIG}.{self._instead()}")
+            raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {CONFIG}.")
         return said
 
     @property
@@ -224,39 +274,73 @@ class Files:
     def only_read_here(self) -> bool:
         """Whether transformers would not open these weights: it has other names for files, tensors or settings."""
         other_file = self.folder is not None and self._weights[0] not in USUAL
-        return other_file or bool(self.dialect.software)
+        wrapped = any(name != stored for name, stored in self._stored_names.items())
+        return other_file or wrapped or bool(self.dialect.software)
+
+    @once
+    def is_gguf(self) -> bool:
+        """Whether the weights are GGUF files, which hold their own tokenizer. Raises InputError: as for names."""
+        return self.folder is not None and bool(self._weights) and self._format(self._weights[0]) is GGUF
+
+    @property
+    def first_file(self) -> Path:
+        """The file of weights, or the first of several. Raises InputError: as for the weights."""
+        return self._path(self._weights[0])
 
     @once
     def _weights(self) -> list[str]:
         """The file that was named; the index or file that transformers would read; or any other files of weights."""
-        found = self.file or next((name for name in USUAL if self.fetch(name) is not None), None)
-        if found is not None:
-            return [found]
-        return [] if self.folder is None else other_weights(self.folder)
+        if self.file is not None:
+            return with_its_shards(self.folder, self.file)
+        usual = [name for name in USUAL if self._has_weights_in(name)]
+        found = usual[:1] or ([] if self.folder is None else other_weights(self.folder))
+        if found and (said := adapter_beside(self._beside(), self.content, f"The checkpoint {self.origin.place}")):
+            raise InputError(said)
+        if INDEX_OF.get(found[0] if found else "") in usual:
+            notices.say_once(
+                f"The checkpoint {self.origin.place} holds {found[0]} and {INDEX_OF[found[0]]}: {found[0]} is read, "
+                "as transformers does."
+            )
+        return found
+
+    def _has_weights_in(self, name: str) -> bool:
+        return self.fetch(name) is not None
 
     @once
     def _file_of(self) -> Mapping[str, str]:
         """Which file holds each tensor."""
         if not self._weights:
-            raise InputError(f"The checkpoint {self.origin.place} has no {WEIGHTS}.{self._instead()}")
+            raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {WEIGHTS}.")
         first = self._weights[0]
         if first in (SHARD_INDEX, PICKLED_INDEX):
-            return weight_map(self.content(first) or b"", f"In the checkpoint {self.origin.place}, {first}")
+            named = weight_map(self.content(first) or b"", f"In the checkpoint {self.origin.place}, {first}")
+            return self._of_shards_here(named)
         return {name: file for file in self._weights for name in self._format(file).names(self._path(file))}
+
+    def _of_shards_here(self, named: Mapping[str, str]) -> Mapping[str, str]:
+        """Return which file holds each tensor, for those shards that are here; a partial checkpoint is welcome."""
+        files = sorted(set(named.values()))
+        here = {file for file in files if self.folder is None or self.has(file)}
+        if here and len(here) < len(files):
+            notices.say_once(
+                f"The folder {self.origin.place} holds {len(here)} of {len(files)} shards: only what is in them is "
+                "measured."
+            )
+        return {name: file for name, file in named.items() if file in here} if here else named
 
     def _beside(self) -> list[str]:
         return [] if self.folder is None else [path.name for path in self.folder.iterdir()]
 
-    def _instead(self) -> str:
-        """Return what is there instead of what can be read, as a sentence after another, if that is known."""
+    def instead(self) -> str:
+        """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""
         found = what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
         if not found and self._has_weights:
             found = what_tensors_say(self.names(), self.settings())
-        return f" {found}" if found else ""
+        return found
 
     def _opened(self, name: str) -> tuple[Path, Format]:
         """Return the file that holds a tensor and its format. Raises KeyError, InputError: as for its header."""
-        file = self._file_of[name]
+        file = self._file_of[self.stored_name(name)]
         return self._path(file), self._format(file)
 
     def _format(self, file: str) -> Format:

@@ -55,6 +55,10 @@ class Format(ABC):
         """Return the numbers that stored rows mean."""
         return stored
 
+    def aliases(self, path: Path) -> Mapping[str, str]:
+        """Return further names of tensors that are stored under one: further name -> stored name."""
+        return {}
+
     def settings(self, path: Path) -> Mapping[str, Any]:
         """Return what a file says besides its tensors."""
         return {}

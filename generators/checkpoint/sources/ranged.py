@@ -23,6 +23,7 @@ from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, row
 from generators.checkpoint.sources.formats import Header, check_dtype
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.repository import NoRangesError, Repository
+from generators.checkpoint.sources.safetensors_files import METADATA, aliases_in
 from generators.checkpoint.sources.tensor_cache import TensorCache
 
 LENGTH = 8  # bytes before the header, which say how long it is
@@ -197,10 +198,25 @@ class RangedFiles(Files):
                     self.fetch(file)
             self._headers[file] = None
 
+    def _has_weights_in(self, name: str) -> bool:
+        """Return whether a file is in the repository; without its list, whether it is on this machine."""
+        return name in self.listed if self.listed is not None else self.repository.here(name) is not None
+
+    def _beside(self) -> list[str]:
+        return list(self.listed or ())
+
+    @once
+    def _aliases(self) -> Mapping[str, str]:
+        files = self.weight_files()
+        header = self._header(files[0]) if len(files) == 1 else None
+        if header is not None:
+            return dict(header.get("aliases", {}))
+        return super()._aliases
+
     @once
     def _file_of(self) -> Mapping[str, str]:
-        index = self.content(SHARD_INDEX)
-        if index is not None:
+        if self._weights == [SHARD_INDEX]:
+            index = self.content(SHARD_INDEX) or b""
             return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
         if self.comes_whole:
             self._announce(self.to_come(()))
@@ -211,6 +227,7 @@ class RangedFiles(Files):
 
     def _place(self, name: str) -> Place | None:
         """Return where a tensor is, None if its file is read whole."""
+        name = self.stored_name(name)
         file = self._file_of[name]
         header = self._header(file)
         if header is None:
@@ -247,8 +264,9 @@ class RangedFiles(Files):
             raise InputError(f"{file} of {self.origin.place} isn't a safetensors file: its header can't be so long.")
         header = repository.read(file, LENGTH, LENGTH + length)
         tensors = parsed_header(header, f"{file} of {self.origin.place}", metadata.size)
+        aliases = aliases_in(json.loads(header).get(METADATA), tensors)
         content = metadata.etag or f"{repository.hub_id}@{repository.commit}-{file}"
-        return {"content": content, "size": metadata.size, "tensors": tensors}
+        return {"content": content, "size": metadata.size, "tensors": tensors, "aliases": aliases}
 
     def _read_ahead(self, places: list[Place]) -> None:
         """Read neighbors into the cache only: their bytes needn't wait in memory for the others'."""
@@ -273,7 +291,7 @@ def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> di
     begin = LENGTH + len(header)
     try:
         content = json.loads(header)
-        placed = {name: _placed(entry, begin) for name, entry in content.items() if name != "__metadata__"}
+        placed = {name: _placed(entry, begin) for name, entry in content.items() if name != METADATA}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InputError(f"{named} isn't a safetensors file: its header can't be read.") from error
     ends = [end for *_, end in placed.values()]

@@ -1,7 +1,8 @@
 """Safetensors files: a header of names, types and shapes, then the tensors."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
 
 HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
+METADATA = "__metadata__"  # of a header, beside its tensors
 LENGTH = 8  # bytes before the header, which say how long it is
 STORED: Mapping[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -28,7 +30,11 @@ class Safetensors(Format):
 
     def names(self, path: Path) -> list[str]:
         """Return the names of a file's tensors."""
-        return list(_contents(path))
+        return list(_contents(path).tensors)
+
+    def aliases(self, path: Path) -> Mapping[str, str]:
+        """Return the names that `save_model` left out, from a file's metadata: it stores tied tensors once."""
+        return _contents(path).aliases
 
     def header(self, path: Path, name: str) -> Header:
         """Return the type and shape of a tensor."""
@@ -41,13 +47,21 @@ class Safetensors(Format):
 
 
 def _tensor(path: Path, name: str) -> PlacedTensor:
-    tensors = _contents(path)
+    tensors = _contents(path).tensors
     if name not in tensors:
         raise InputError(f"{name} can't be read from {path.name}: it isn't there.")
     return tensors[name]
 
 
-def _contents(path: Path) -> Mapping[str, PlacedTensor]:
+@dataclass(frozen=True)
+class Contents:
+    """What a file's header says."""
+
+    tensors: Mapping[str, PlacedTensor]
+    aliases: Mapping[str, str]
+
+
+def _contents(path: Path) -> Contents:
     try:
         stat = path.stat()
     except OSError as error:
@@ -56,7 +70,7 @@ def _contents(path: Path) -> Mapping[str, PlacedTensor]:
 
 
 @lru_cache(maxsize=HEADERS_AT_ONCE)
-def _read(path: Path, changed: int, size: int) -> Mapping[str, PlacedTensor]:
+def _read(path: Path, changed: int, size: int) -> Contents:
     """Read a file's header as it is now: `changed` and `size` distinguish it from what it was before."""
     from safetensors import SafetensorError, safe_open
 
@@ -66,9 +80,16 @@ def _read(path: Path, changed: int, size: int) -> Mapping[str, PlacedTensor]:
             with safe_open(path, framework="numpy") as checked:  # the library checks that all of it fits together
                 names = list(checked.keys())
             said = json.loads(file.read(length))
-        return {name: _placed(said[name], LENGTH + length) for name in names}
+        tensors = {name: _placed(said[name], LENGTH + length) for name in names}
+        return Contents(tensors, aliases_in(said.get(METADATA), tensors))
     except (SafetensorError, OSError, ValueError, KeyError, RecursionError) as error:
         raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
+
+
+def aliases_in(metadata: object, names: Collection[str]) -> dict[str, str]:
+    """Return the entries of a header's metadata that give a tensor of the file a further name."""
+    said = metadata if isinstance(metadata, dict) else {}
+    return {alias: name for alias, name in said.items() if name in names and alias not in names}
 
 
 def _placed(entry: Mapping[str, Any], begin: int) -> PlacedTensor:

@@ -9,6 +9,7 @@ from numpy import ndarray as Array
 
 from generators.base import notices
 from generators.base.errors import InputError
+from generators.checkpoint.single_files import ENCODER
 from generators.checkpoint.sources.dialects import Dialect, Layout
 from generators.checkpoint.sources.formats import Header
 
@@ -43,7 +44,9 @@ def transformer_lens(
     Raises InputError: names and shapes don't say enough.
     """
     prefix = next(name for name in names if name.endswith(TOKENS)).removesuffix(TOKENS)
-    named = {name.removeprefix(prefix) for name in names}
+    named = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+    if f"embed.{TOKENS}" in names:
+        raise InputError(f"{place} is {ENCODER}")
     cfg = {**_of_shapes(named, lambda name: header(prefix + name).shape, place), **_plain(said)}
     folded = "blocks.0.ln1.w" not in named
     if "normalization_type" not in said:
