@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray as Array
 
+from generators.base.allocation import keep_freed_memory
 from generators.base.architecture import Architecture
-from generators.runner.budget import DEFAULT_BUDGET_S
+from generators.runner.budget import BATCH_BYTES, DEFAULT_BUDGET_S, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 CONFIG = "config.json"
-FLOAT_BYTES = 4  # everything is run in float32
 # Memory relative to the parameters: while a model is made, they are also read from the file.
 MEMORY_FACTOR = 1.5
 NAMED = 3  # absent tensors named in a sentence
@@ -75,6 +75,7 @@ def open_model(
     _fuse_activations(model)
     add_slopes_once(model, architecture.n_layer)
     model = model.to(device).eval().requires_grad_(False)
+    keep_freed_memory(BATCH_BYTES)
     return OpenedModel(
         model,
         folder,
