@@ -285,11 +285,11 @@ def _added_later(files: Files) -> dict[int, tuple[str, bool]]:
         if isinstance(i, int):
             found[i] = content, True
     decoder = _object(files, TOKENIZER_CONFIG).get("added_tokens_decoder")
-    for i, entry in decoder.items() if isinstance(decoder, dict) else ():
-        if i.isdecimal() and len(i) < MOST_DIGITS and isinstance(entry, dict):
-            content = entry.get("content")
-            if isinstance(content, str):
-                found[int(i)] = content, entry.get("special") is True
+    for key, entry in decoder.items() if isinstance(decoder, dict) else ():
+        if key.isdecimal() and len(key) < MOST_DIGITS and isinstance(entry, dict):
+            text = entry.get("content")
+            if isinstance(text, str):
+                found[int(key)] = text, entry.get("special") is True
     return found
 
 
