@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 BASE, EXTRAS = PROJECT["dependencies"], PROJECT["optional-dependencies"]
 # What may import from an extra. All else must do with what is always installed.
 USES = {
-    "run": ("runner", "checkpoint/sources/pickled.py"),
+    "run": ("runner", "checkpoint/sources/pickled.py", "tokens/own_tokenizer.py"),
     "notebooks": ("site/notebooks.py", "site/results_table.py"),
     "cluster": ("compute/executors.py",),
 }

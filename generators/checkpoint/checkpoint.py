@@ -329,8 +329,6 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
         InputError: no config, an unknown family, no weights, or a damaged file.
     """
     config = files.config()
-    if files.folder is not None:
-        files.weight_files()  # what lies there instead is said before what config.json lacks
     if family is None and not config.get("model_type"):
         config = {**config, "model_type": infer_type(files, config)}
     try:
@@ -340,6 +338,8 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
         if found is None:
             raise
         return Checkpoint(files, *found)
+    if files.folder is not None:
+        files.weight_files()  # what lies there instead is said before what config.json lacks
     known, architecture = understood(config, table)
     known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
