@@ -96,6 +96,7 @@ TENSORS = {
     ".mixer.in_proj.weight": MAMBA,
     "embed.embed.W_E": ENCODER,
 }
+MOST_LOOKED_INTO = 20  # files of a folder
 MAGIC_OF_LLM_C = (20240326, 20240520)  # its first number
 SHARD = re.compile(r"(?P<of>.+)-(?P<at>\d{5})-of-(?P<count>\d{5})(?P<ending>\.\w+)")
 BEGIN = 64  # bytes that show what a file is
@@ -183,6 +184,12 @@ def _adapter(config: bytes | None) -> tuple[str, str]:
         base = kind = None
     named = {"LORA": "a LoRA adapter", None: "a LoRA adapter"}.get(kind, f"an adapter ({str(kind)[:40]})")
     return named, repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
+
+
+def foreign_within(folder: Path) -> str:
+    """Return which file of a folder is of other software, by its content, and what to do; "" without one."""
+    kinds = ((path.name, _kind(path)) for path in sorted(folder.glob("*.bin"))[:MOST_LOOKED_INTO] if path.is_file())
+    return next((f"The folder {folder.name} holds {name}, {kind}" for name, kind in kinds if kind), "")
 
 
 def _kind(path: Path) -> str | None:

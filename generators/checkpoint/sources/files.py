@@ -17,7 +17,7 @@ from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
-from generators.checkpoint.single_files import adapter_beside, what_is_there, what_tensors_say
+from generators.checkpoint.single_files import adapter_beside, foreign_within, what_is_there, what_tensors_say
 from generators.checkpoint.sources.ctranslate2_files import SPEC
 from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
@@ -334,6 +334,8 @@ class Files:
     def instead(self) -> str:
         """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""
         found = what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
+        if not found and self.folder is not None:
+            found = foreign_within(self.folder)
         if not found and self._has_weights:
             found = what_tensors_say(self.names(), self.settings())
         return found
