@@ -26,14 +26,10 @@ define installed
 	touch $@
 endef
 
-.PHONY: site paper render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled rounding fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
-
-paper: $(VENV)/.dev ## all findings as one PDF, site/paper/helix-atlas.pdf: of the site as it is, else of stored results
-	test -f site/paper/index.html || $(BIN)/atlas render
-	$(BIN)/python -m tests.paper
 
 render: $(VENV)/.site ## build the site from stored results alone
 	$(BIN)/atlas render
@@ -96,6 +92,9 @@ lookalikes: $(VENV)/.dev ## models of every type read by the tables of other fam
 untabled: $(VENV)/.dev ## types of models that no table describes, made small, through the atlas; writes results/untabled.json
 	$(BIN)/python -m tests.checkpoint.oracle.untabled $(UNTABLED_ARGS)
 
+rounding: $(VENV)/.dev ## which verdicts about weights move when they are rounded to 8 and 4 bits; writes results/rounding.json
+	$(BIN)/python -m tests.rounding
+
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
 	$(BIN)/python -m tests.torture fuzz $(FUZZ_ARGS)
 
@@ -103,19 +102,16 @@ crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that w
 	$(BIN)/python -m tests.torture crash $(CRASH_ARGS)
 
 reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
-	$(BIN)/python -m tests.torture reproducible $(REPRODUCIBLE_ARGS)
+	$(BIN)/python -m tests.torture reproducible
 
 large: $(VENV)/.dev ## seconds and memory of each finding where positions, layers or tokens are many; LARGE_ARGS="--write", say
 	$(BIN)/python -m tests.torture large $(LARGE_ARGS)
 
-lighthouse: $(LIGHTHOUSE)/.lhci-$(LHCI_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
+lighthouse: $(LIGHTHOUSE)/.lhci-$(LHCI_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget
 	CHROME_PATH="$${ATLAS_CHROMIUM:-$$(command -v chromium || command -v chromium-headless-shell)}" \
 	  $(LIGHTHOUSE)/node_modules/.bin/lhci collect --config=tests/lighthouse.cjs
 	$(LIGHTHOUSE)/node_modules/.bin/lhci assert --config=tests/lighthouse.cjs; met=$$?; \
-	  node tests/lighthouse.js $(LIGHTHOUSE_ARGS) && exit $$met
-
-many: $(VENV)/.dev ## what a site of fifty made-up models weighs and costs; MANY_ARGS="--models 8 --write", say
-	$(BIN)/python -m tests.torture many $(MANY_ARGS)
+	  node tests/lighthouse.js && exit $$met
 
 sbom: $(VENV)/.site $(SBOM)/.sbom ## what is installed to make the site, as a CycloneDX bill of materials
 	$(SBOM)/bin/cyclonedx-py environment --output-reproducible --output-file sbom.cdx.json $(BIN)/python

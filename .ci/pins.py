@@ -15,7 +15,7 @@ from pip._internal.models.index import PyPI
 
 ROOT = Path(__file__).parents[1]
 INDEX = PyPI.simple_url  # the public one, whatever is configured here
-BASE = ("--extra=run", "--extra=notebooks", "--extra=gguf")
+BASE = ("--extra=run", "--extra=notebooks")
 PROJECT = "pyproject.toml"
 # What each file pins: the project with extras, as constrained by the file before; or a package by itself.
 FILES: dict[str, tuple[str, ...]] = {

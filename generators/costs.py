@@ -2,9 +2,10 @@
 
 All of it is known from config.json and from the headers of files of weights; of older files, which have no headers to
 be read by themselves, only their size. Memory is what the scheduler counts on (`compute/memory.py`). The time is a
-guess: of one thread, which runs a model as fast as this machine multiplies matrices.
+guess: of one thread, which runs a model as fast as this machine multiplies matrices while nothing else is done on it.
 """
 
+import time
 import timeit
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,8 +32,7 @@ from generators.compute import memory
 from generators.compute.plan import Opened, to_read
 from generators.compute.running import THREADS, RunSettings
 from generators.findings.inputs import RUN
-from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed
-from generators.runner.opening import FLOAT_BYTES
+from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed
 
 AT_ONCE = 16  # concurrent requests to the hub, one per model
 # Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations
@@ -40,8 +40,10 @@ AT_ONCE = 16  # concurrent requests to the hub, one per model
 BASE_S, TOKENS_S, BLOCKS_S = 5.0, 1.5e-11, 3e-9
 # Windows that any model is run on, however short the budget, each as often as it is: a model that rotates on more, as
 # random sets of its pairs are held. They are run at this share of the speed at which two matrices are multiplied.
-FEWEST_RUNS, FEWEST_ROTATING = 900, 2500
-SIDE, TRIES, SHARE = 1024, 5, 0.6  # speed test: matrix size, repetitions; share of it that runs reach
+FEWEST_RUNS, FEWEST_ROTATING = 900, 1750
+# Prompts that ask to repeat tokens: of 4 in 100 tokens and of some others, in three forms; tokens run for each.
+ASKED_SHARE, ASKED, FORMS, PROMPT = 0.04, 280, 3, 6
+SIDE, TRIES, SHARE = 1024, 5, 0.7  # speed test: matrix size, repetitions; share of it that runs reach
 HOURLY = "%Y-%m-%d %H"  # key of an hour: an unreachable hub is asked again once per hour
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
@@ -61,6 +63,14 @@ class Cost:
     runs: bool = False
     gated: bool = False
     trouble: str | None = None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How many weights a model has, and how many of them a run counts on where it chooses how much text to read."""
+
+    all: int
+    budgeted: int
 
 
 def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
@@ -90,7 +100,8 @@ def _by_size(cost: Cost, files: Files, settings: RunSettings) -> Cost:
     """Return the cost of a model with known file sizes only, assuming float32."""
     size, config = files.to_come((), whole=True), files.config()
     a = read_architecture(config, choose_family(config, cost.model.family, files.stack))
-    seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, size // FLOAT_BYTES, settings))
+    numbers = Numbers(size // FLOAT_BYTES, size // FLOAT_BYTES)
+    seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, numbers, settings))
     return replace(cost, download=size, seconds=seconds, runs=not settings.skip)
 
 
@@ -128,13 +139,17 @@ def _of_weights(a: Architecture) -> float:
     return BASE_S + TOKENS_S * (a.vocab_size or 0) ** 2 * a.d_model + BLOCKS_S * a.n_layer * a.d_model**3
 
 
-def _of_runs(a: Architecture, numbers: int, settings: RunSettings) -> float:
+def _of_runs(a: Architecture, numbers: Numbers, settings: RunSettings) -> float:
     """Return the seconds of all runs: as many as fit the budget, but no fewer than findings need."""
-    operations = 2 * min(memory.WINDOW, a.n_ctx or memory.WINDOW) * max(1, numbers)  # per window
-    affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / operations
+    window, vocab = min(memory.WINDOW, a.n_ctx or memory.WINDOW), a.vocab_size or 0
+    budgeted = 2 * window * max(1, numbers.budgeted)
+    affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / budgeted
     fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
     windows = min(sum(finding.passes for finding in FINDINGS), max(fewest, affordable))
-    return windows * operations / _speed(settings.device)
+    prompts = (ASKED_SHARE * vocab + ASKED) * FORMS * PROMPT / window if a.causal else 0
+    looked_up = 0 if a.tied else vocab * a.d_model  # rows that no token is multiplied by
+    operations = 2 * window * max(1, numbers.all - looked_up) + 4 * a.n_layer * a.d_model * window**2
+    return (windows + prompts) * operations / _speed(settings.device)
 
 
 @cache
@@ -144,13 +159,13 @@ def _speed(device: str) -> float:
         return assumed_speed(device, THREADS)
     matrix = np.ones((SIDE, SIDE), np.float32)
     with threadpool_limits(THREADS):
-        took = min(timeit.repeat(lambda: matrix @ matrix, number=1, repeat=TRIES))
+        took = min(timeit.repeat(lambda: matrix @ matrix, number=1, repeat=TRIES, timer=time.thread_time))
     return SHARE * 2 * SIDE**3 / took
 
 
-def _numbers(files: Files) -> int:
-    """Return the number of weights that each token is multiplied by, as the runner counts."""
-    return sum(prod(files.header(name).shape) for name in files.names() if "embed" not in name)
+def _numbers(files: Files) -> Numbers:
+    sizes = {name: prod(files.header(name).shape) for name in files.names()}
+    return Numbers(sum(sizes.values()), sum(size for name, size in sizes.items() if "embed" not in name))
 
 
 # Text output

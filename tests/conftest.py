@@ -51,12 +51,15 @@ def pytest_configure(config: pytest.Config) -> None:
     install_import_hook(rooms, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")  # 1 is a float
 
 
-SITE_FIXTURES = {"project", "address", "built_site", "browser"}
 LONGEST_FIRST = (
-    "tests/site",
+    "tests/site/test_browser.py::test_every_page_is_sound[0]",  # builds the site that others look at
     "tests/torture/test_torture",
     "tests/test_stored_numbers",
     "tests/test_every_family",
+    "tests/site/test_stopped_report",
+    "tests/site/test_pages",
+    "tests/site/test_report",
+    "tests/site",
     "tests/findings/test_helix",
     "tests/findings/test_noise",
     "tests/test_nulls",
@@ -65,10 +68,10 @@ LONGEST_FIRST = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each process of pytest-xdist whole files, and all that looks at the built site to one; longest first."""
+    """Give each process of pytest-xdist whole files, but for tests in groups of their own; longest first."""
     for item in items:
-        of_site = item.nodeid.startswith("tests/site/") and SITE_FIXTURES & {*getattr(item, "fixturenames", ())}
-        item.add_marker(pytest.mark.xdist_group("site" if of_site else item.nodeid.split("::")[0]))
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
 
     def turn(item: pytest.Item) -> int:
         return next((i for i, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start)), len(LONGEST_FIRST))

@@ -1,13 +1,11 @@
-/* Prints what Lighthouse CI found of each page, and with --write leaves it in results/lighthouse.json for the site. */
+/* Prints what Lighthouse CI found of each page. */
 
-import { execFileSync } from "node:child_process";
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
 import config from "./lighthouse.cjs";
 
 const FOUND = ".lighthouseci";
-const RECORD = "results/lighthouse.json";
 
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
@@ -48,10 +46,6 @@ function main() {
     console.log([`${kind}: ${numbers.join(", ")}`, ...missed.map((what) => `    missed: ${what}`)].join("\n"));
   }
   console.log(`This machine's speed while it looked: ${found.speed} (Lighthouse means its figures for 1500 and more).`);
-  if (!argv.includes("--write")) return;
-  const commit = execFileSync("git", ["rev-parse", "--short=12", "HEAD"], { encoding: "utf8" }).trim();
-  const date = new Date().toISOString().slice(0, 10);
-  writeFileSync(RECORD, `${JSON.stringify({ date, commit, ...found }, null, 1)}\n`);
 }
 
 if (import.meta.url === pathToFileURL(argv[1] ?? "").href) main();

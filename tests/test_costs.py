@@ -84,9 +84,9 @@ def counted_runs(monkeypatch) -> dict[str, float]:
         now.append(planned.finding.name)
         return measure(planned, *given)
 
-    def counted(self, ids, window_bytes):
+    def counted(self, ids, *given):
         runs[now[-1]] += ids.size / window_length(self.architecture.n_ctx)
-        return batches(self, ids, window_bytes)
+        return batches(self, ids, *given)
 
     monkeypatch.setattr(jobs, "measure", measured)
     monkeypatch.setattr(OpenedModel, "_batches", counted)

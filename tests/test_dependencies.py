@@ -15,13 +15,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 BASE, EXTRAS = PROJECT["dependencies"], PROJECT["optional-dependencies"]
 # What may import from an extra. All else must do with what is always installed.
 USES = {
-    "run": ("runner", "checkpoint/sources/pickled.py"),
+    "run": ("runner", "checkpoint/sources/pickled.py", "tokens/own_tokenizer.py"),
     "notebooks": ("site/notebooks.py", "site/results_table.py"),
     "cluster": ("compute/executors.py",),
-    "gguf": ("checkpoint/sources/gguf_files.py",),
 }
 DECLARED = [*BASE, *(one for extra in USES for one in EXTRAS[extra])]
-OPTIONAL = {"distributed", "gguf"}  # of the extras `cluster` and `gguf`, which may not be installed
+OPTIONAL = {"distributed"}  # of the extra `cluster`, which may not be installed
 FILES = [path for path in sorted(ROOT.glob("requirements*.txt")) if path.name != "requirements-torch.txt"]
 HASHED = re.compile(r"[\w.-]+==[\w.]+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n")
 ASKED_FOR = {"datasets"}  # only to count a dataset of the hub; where it is missing, a sentence names it

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "site_src/add-a-model.md")
 MADE = {"site/", ".pages/", "report/", "results/local/"}  # when the atlas runs
-ELSEWHERE = {"models/opt/modeling_opt.py"}  # in transformers
+ELSEWHERE = {"models/opt/modeling_opt.py", "dev/eval/export_hf.py"}  # in transformers, in llm.c
 CODE = re.compile(r"```\w*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 FROM = ("", "generators", "generators/checkpoint", "templates", "tests/findings")  # where a page may begin a path
 

@@ -12,7 +12,6 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.plantings import controls_of
 from generators.site import quality_reports
-from generators.site.quality_reports import Planted
 from tests import nulls, planted
 from tests.planted import ORDER, PLANTINGS, RESULTS
 from tests.toy_findings import positive, toy
@@ -81,9 +80,3 @@ def test_damaged_scales_are_a_sentence(tmp_path):
     (tmp_path / "planted.json").write_text(json.dumps({"date": "1"}))
     with pytest.raises(InputError, match="make planted"):
         quality_reports.read(tmp_path, "planted")
-
-
-def test_the_page_is_told_what_was_measured_anew():
-    report = {"date": "2026-11-21", "commit": "abc", "draws": 3, "plantings": []}
-    assert Planted.model_validate(report).renewed == {}
-    assert Planted.model_validate(report | {"renewed": {"helix": "def"}}).renewed == {"helix": "def"}

@@ -9,8 +9,9 @@ from typing_extensions import TypedDict
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs
-from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.judging import Evidence, Rule, Untested
 from generators.findings.measured import Measurements
+from generators.findings.wording import Words
 
 Measure = Callable[[Inputs], Measurements]
 
@@ -46,8 +47,7 @@ def toy(
 
     return Finding(
         name=name,
-        title=name.title(),
-        order=1,
+        words=Words(title=name.title(), order=1),
         needs=needs,
         uses=uses,
         config=config,
@@ -60,7 +60,7 @@ def toy(
     )
 
 
-def positive(threshold: float = 0.0, test: Callable[[Measurements], Tested | Untested] | None = None) -> Rule:
+def positive(threshold: float = 0.0, test: Callable[[Measurements], Evidence | Untested] | None = None) -> Rule:
     """Return the rule of a claim that the sum is large enough."""
     return Rule(
         id="positive",
@@ -69,5 +69,6 @@ def positive(threshold: float = 0.0, test: Callable[[Measurements], Tested | Unt
         value="sum",
         sense="at least",
         holds=threshold,
-        test=test or (lambda measured: Tested(measured.metrics["sum"], f"It is {measured.metrics['sum']:.3g}.")),
+        answer="It is {{ value | form('.3g') }}.",
+        test=test or (lambda measured: Evidence(measured.metrics["sum"])),
     )

@@ -20,6 +20,8 @@ SeeStates = Callable[[int, int, Float[Array, "batch n d"]], None]
 SeeAttention = Callable[[int, int, Float[Array, "batch heads n n"]], None]
 SeeLogits = Callable[[int, Float[Array, "batch n V"]], None]
 
+SeeRows = Callable[[Int[Array, " batch"], Float[Array, "batch V"]], None]  # places of the rows, and their logits
+
 
 @runtime_checkable
 class Text(Protocol):
@@ -118,14 +120,24 @@ class Run(Protocol):
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
         """Call `see` with logits."""
 
+    def last_logits(self, ids: Int[Array, "rows n"], see: SeeRows) -> None:
+        """Call `see` with rows and the logits after the last token of each."""
+
     def hidden_states(self, ids: Int[Array, "windows n"], see: SeeStates) -> None:
         """Call `see` with the stream before block `stage`; stage n_layer is what the model returns."""
 
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
         """Call `see` with the MLP output of each layer; return whether it is accessible."""
 
-    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention, *, scores: bool = False) -> None:
-        """Call `see` with attention, layer by layer; with `scores`, with scores up to a constant per query."""
+    def attention(
+        self,
+        ids: Int[Array, "windows n"],
+        see: SeeAttention,
+        *,
+        scores: bool = False,
+        layers: Sequence[int] | None = None,
+    ) -> None:
+        """Call `see` with attention of some layers or all; with `scores`, with scores up to a constant per query."""
 
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
         """Return every channel's mean over windows, at each position, before each block and after the last."""

@@ -53,7 +53,7 @@ class Checkpoint(Mapping[str, Array]):
         quantised: str = "",
         note: str | None = None,
     ) -> None:
-        self.note = note  # where the file contradicts config.json
+        self.note = note  # where the file contradicts config.json, or holds a rounded copy
         self.origin: Origin = files.origin
         self.family = family
         self.architecture = architecture
@@ -329,8 +329,6 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
         InputError: no config, an unknown family, no weights, or a damaged file.
     """
     config = files.config()
-    if files.folder is not None:
-        files.weight_files()  # what lies there instead is said before what config.json lacks
     if family is None and not config.get("model_type"):
         config = {**config, "model_type": infer_type(files, config)}
     try:
@@ -340,10 +338,14 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
         if found is None:
             raise
         return Checkpoint(files, *found)
+    if files.folder is not None:
+        files.weight_files()  # what lies there instead is said before what config.json lacks
     known, architecture = understood(config, table)
     known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
-    notes = [] if files.dialect.software else unread.sentences(files.names(), config, known, architecture)
+    notes = [files.dialect.note] if files.dialect.note else []
+    if not files.dialect.software or files.dialect.names_all:
+        notes += unread.sentences(files.names(), config, known, architecture)
     compare = compare and architecture.tied and not files.dialect.software
     if compare and (own := _own_output(files, known)) is not None:
         architecture = replace(architecture, tied=False)

@@ -60,10 +60,16 @@ def _rank(table: Family) -> tuple[int, str]:
     return FIRST_NAMED.index(table.name) if known else len(FIRST_NAMED), table.name
 
 
+def _has_another_segment(config: Mapping[str, Any], table: Family) -> bool:
+    """Return whether config.json counts two segments of text, as BERT does and none that numbers from padding."""
+    kinds = config.get("type_vocab_size")
+    return "xlm-roberta" in table.model_types and isinstance(kinds, int) and kinds > 1
+
+
 def _fitting(files: Files, config: Mapping[str, Any]) -> Iterator[tuple[Family, Any]]:
     names = set(files.names())
     for table in families():
-        if table.stack or table.name in OF_OTHER_SOFTWARE:
+        if table.stack or table.name in OF_OTHER_SOFTWARE or _has_another_segment(config, table):
             continue
         try:
             known, architecture = understood(config, table)

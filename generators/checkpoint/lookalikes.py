@@ -20,7 +20,8 @@ from generators.checkpoint.sources import Files
 # Tensors that no table names and that change nothing a table says: masks and angles, which the software computes,
 # and what stands on top of the last layer.
 COMPUTED = re.compile(
-    r"(^|\.)((attn|attention)\.(bias|masked_bias)|position_ids|token_type_ids|(original_)?inv_freq|(cos|sin)_cached)$"
+    r"(^|\.)((attn|attention)\.(bias|masked_bias)|position_ids|token_type_ids|(original_)?inv_freq|(cos|sin)_cached|"
+    r"rope\.freqs|rope_freqs\.weight)$"
 )
 ON_TOP = re.compile(
     r"^(lm_head|cls|([a-z_]+\.)?pooler|score|classifier|qa_outputs|generator_lm_head|generator_predictions|"

@@ -11,7 +11,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS
 
 READ = f"The atlas reads folders with {CONFIG} and model.safetensors or pytorch_model.bin"
-OTHERS = "nanoGPT, TransformerLens and GGUF"
+OTHERS = "nanoGPT, TransformerLens, GGUF and CTranslate2 (Whisper)"
 ADAPTER = "adapter_config.json"
 MERGE = "Merge the two with peft (merge_and_unload, then save_pretrained), and name the folder that this writes."
 # Parts of tensor names that only adapters have: LoRA by peft, loralib and diffusers, VeRA, DoRA, AdaLoRA; LoHa and
@@ -96,13 +96,18 @@ TENSORS = {
     ".mixer.in_proj.weight": MAMBA,
     "embed.embed.W_E": ENCODER,
 }
+MOST_LOOKED_INTO = 20  # files of a folder
 MAGIC_OF_LLM_C = (20240326, 20240520)  # its first number
 SHARD = re.compile(r"(?P<of>.+)-(?P<at>\d{5})-of-(?P<count>\d{5})(?P<ending>\.\w+)")
+BEGIN = 64  # bytes that show what a file is
+CTRANSLATE2 = re.compile(rb"[\x01-\x10]\0\0\0[\x05-\x40]\0\w+Spec\0")  # a version, then the kind of model
 OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 
 
 def what_to_name(path: Path, typed: str) -> str | None:
     """Return the kind of a file and what to name instead; None if it can be read by itself."""
+    if begins(path) == "gguf":
+        return None
     if path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name):
         folder = Path(typed).parent
         if (path.parent / CONFIG).is_file():
@@ -181,6 +186,12 @@ def _adapter(config: bytes | None) -> tuple[str, str]:
     return named, repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
 
 
+def foreign_within(folder: Path) -> str:
+    """Return which file of a folder is of other software, by its content, and what to do; "" without one."""
+    kinds = ((path.name, _kind(path)) for path in sorted(folder.glob("*.bin"))[:MOST_LOOKED_INTO] if path.is_file())
+    return next((f"The folder {folder.name} holds {name}, {kind}" for name, kind in kinds if kind), "")
+
+
 def _kind(path: Path) -> str | None:
     named = next((kind for pattern, kind in FOREIGN.items() if fnmatch.fnmatch(path.name, pattern)), None)
     if named is not None:
@@ -220,16 +231,18 @@ def _as_folder(folder: Path) -> str:
 
 
 def begins(path: Path) -> str:
-    """Return the format that a file's content shows: "gguf", "pytorch", "safetensors", "hdf5", or "" for none."""
+    """Return the format that a file's content shows: one of the words below, or "" for none."""
     try:
         with path.open("rb") as file:
-            begin, size = file.read(9), path.stat().st_size
+            begin, size = file.read(BEGIN), path.stat().st_size
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}.") from error
-    if begin[8:] == b"{" and int.from_bytes(begin[:8], "little") <= size - 8:
+    if begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") <= size - 8:
         return "safetensors"
     if begin.startswith(b"GGUF"):
         return "gguf"
+    if CTRANSLATE2.match(begin):
+        return "ctranslate2"
     if begin.startswith(b"\x89HDF"):
         return "hdf5"
     if begin.startswith(b"PK"):
@@ -240,7 +253,7 @@ def begins(path: Path) -> str:
 def is_of_weights(path: Path) -> bool:
     """Return whether a file can hold readable weights, by its content, and for PyTorch also by its suffix."""
     kind = begins(path)
-    return kind in ("safetensors", "gguf") or (kind == "pytorch" and path.suffix.lower() in OF_PYTORCH)
+    return kind in ("safetensors", "gguf", "ctranslate2") or (kind == "pytorch" and path.suffix.lower() in OF_PYTORCH)
 
 
 def _holds_a_pickle(path: Path) -> bool:

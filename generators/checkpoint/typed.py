@@ -109,7 +109,8 @@ def _file(spec: str) -> Path | None:
 
 def _model_of(file: Path) -> Model:
     """Return a file as a stand-alone model, named after its folder if the file name is common."""
-    stem = file.parent.name if USUAL_FILE.fullmatch(file.stem) else file.stem
+    stem = re.sub(r"-\d{5}-of-\d{5}$", "", file.stem)  # any shard names all of them
+    stem = file.parent.name if USUAL_FILE.fullmatch(stem) else stem
     name = slug(stem) or slug(file.stem)
     if not name:
         raise InputError(f"The file {file} has no name that can name a page; rename it.")

@@ -4,7 +4,6 @@ Each worker is an executor that does one job at a time, so that it is known whic
 worker's next job can be of the model that it has open. Results are the same whoever does them.
 """
 
-import ctypes
 import os
 import re
 import sys
@@ -23,6 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+from generators.base.allocation import MEBI, keep_freed_memory
 from generators.base.display import Display
 from generators.base.errors import InputError
 from generators.base.interrupts import ctrl_c_deferred, end_with
@@ -280,8 +280,7 @@ LOOK_S = 1.0  # interval between checks for workers
 LEFT = "it left the cluster"
 ONE_AT_A_TIME = threading.Lock()  # for workers with several threads, or used by two commands
 TRIMS = "MALLOC_TRIM_THRESHOLD_"  # glibc's setting
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # constants of malloc.h
-NOT_TRIMMED = 32 * 2**20  # bytes: the value glibc settles on where arrays come and go
+NOT_TRIMMED = 32 * MEBI  # bytes: the value glibc settles on where arrays come and go
 
 
 def connected(address: str, display: Display) -> "Cluster":
@@ -401,7 +400,4 @@ def _do_not_trim() -> None:
     Every page is cleared anew then, which made findings take half as long again.
     """
     if TRIMS in os.environ:
-        with suppress(OSError, AttributeError):  # not glibc
-            libc = ctypes.CDLL(None)
-            libc.mallopt(M_MMAP_THRESHOLD, NOT_TRIMMED)
-            libc.mallopt(M_TRIM_THRESHOLD, 2 * NOT_TRIMMED)
+        keep_freed_memory(NOT_TRIMMED)

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from generators import findings as all_findings
 from generators.base import notices
+from generators.base.allocation import give_back_freed_memory
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.panics import raise_unless_panic
 from generators.base.plain import plain
@@ -200,6 +201,7 @@ class WorkerContext:
         opened.checkpoint.let_go()
         if not (self._alone and isinstance(job, Measure) and RUN in job.planned.finding.needs):
             opened.__dict__.pop("run", None)
+            give_back_freed_memory()
 
 
 # Measuring

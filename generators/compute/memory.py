@@ -9,9 +9,11 @@ made of it at a time, `SQUARES` the spectra of the stream, `TOKEN` what is kept 
 stands in ranks, its neighbours. Of a finding that runs the model:
 
     RUN_BASE + the same, but for BASE + MEMORY_FACTOR x 4 x (all numbers of the checkpoint) + BATCHES x BATCH_BYTES
+    + the states kept of windows
 
 where a batch is as many windows as fit into `BATCH_BYTES`, one at least, and its largest array is its logits or its
-attention. To plan, each tensor is read once: as the first formula, with the largest one tensor.
+attention. Findings share the states of up to 256 windows, until `KEPT_BYTES` are full. To plan, each tensor is read
+once: as the first formula, with the largest one tensor.
 """
 
 from collections.abc import Iterable
@@ -22,7 +24,8 @@ from generators.checkpoint.checkpoint import Checkpoint
 from generators.compute.plan import Opened
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
+from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES, KEPT_BYTES
+from generators.runner.opening import MEMORY_FACTOR
 
 MEBI = 1 << 20
 BASE = 256 * MEBI
@@ -30,9 +33,9 @@ RUN_BASE = 900 * MEBI  # includes PyTorch and transformers
 COPIES = 1.5
 SQUARES = 6
 TOKEN = 2048  # bytes per token
-BATCH_BYTES = 128 * MEBI  # as in generators/runner/run.py
 BATCHES = 4
 WINDOW = 256  # tokens per window
+KEPT_WINDOWS = 256  # that findings share
 WIDE = 8  # bytes of float64
 
 
@@ -75,4 +78,5 @@ def _of_a_run(opened: Opened) -> int:
     numbers = sum(prod(files.header(name).shape) for name in files.names())
     window = min(WINDOW, a.n_ctx or WINDOW)
     widest = FLOAT_BYTES * window * max(a.vocab_size or 0, a.n_head * window, 4 * a.d_model)
-    return int(MEMORY_FACTOR * FLOAT_BYTES * numbers) + BATCHES * max(BATCH_BYTES, widest)
+    kept = min(KEPT_BYTES, FLOAT_BYTES * KEPT_WINDOWS * window * (a.n_layer + 2) * a.d_model)
+    return int(MEMORY_FACTOR * FLOAT_BYTES * numbers) + BATCHES * max(BATCH_BYTES, widest) + kept

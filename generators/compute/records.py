@@ -191,9 +191,6 @@ class ModelFindings(Record):
     findings: dict[str, FindingRecord]
     claims: list[ClaimRecord]
 
-    def verdict_of(self, claim_id: str) -> ClaimRecord | None:
-        return next((claim for claim in self.claims if claim.id == claim_id), None)
-
 
 def json_schema() -> dict[str, Any]:
     schema = ModelFindings.model_json_schema()

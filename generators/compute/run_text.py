@@ -31,6 +31,8 @@ NO_TOKENIZER = (
     "The model can't be run: it has no tokenizer (no tokenizer.json, vocab.txt, vocab.json with merges.txt, "
     "or SentencePiece model)."
 )
+NO_TOKENIZER_IN_GGUF = "The model can't be run: its GGUF file has no tokenizer."
+TOKENS = "tokenizer.ggml.tokens"
 RARE = " \U00010600"  # a Linear A letter, in no vocabulary
 MOST_UNKNOWN = 0.5  # largest share of unknown tokens in a text
 FEWEST_TOKENS = 50  # distinct tokens
@@ -44,6 +46,8 @@ def tokenizer_files(files: Files) -> tuple[str, ...]:
 
 
 def why_no_text(files: Files) -> str | None:
+    if files.is_gguf:
+        return None if TOKENS in files.settings() else NO_TOKENIZER_IN_GGUF
     there = tokenizer_files(files)
     if not there:
         return NO_TOKENIZER

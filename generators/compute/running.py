@@ -1,6 +1,7 @@
 """The model itself, for findings that run it: whether it can be run here, and what its results then depend on."""
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +10,7 @@ from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from weakref import finalize
 
 from generators.base.errors import InputError
 from generators.base.plain import content_digest
@@ -17,8 +19,9 @@ from generators.checkpoint.sources import CONFIG, Files
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
-from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
-from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
+from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed, chosen_device
+from generators.runner.gguf import write_config_and_tokenizer
+from generators.runner.opening import MEMORY_FACTOR, Tensors
 from generators.runner.texts import LANGUAGE_REFERENCE_SHA256
 from generators.runner.usual import in_usual_form
 
@@ -94,7 +97,7 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
         return NOT_INSTALLED
     if files.stack is not None:
         return "The model can't be run here: it is one half of a checkpoint that holds two."
-    if files.only_read_here:
+    if files.only_read_here and not files.is_gguf:
         return OTHER_SOFTWARE
     if checkpoint.architecture.vocab_size is None:
         return NO_TOKENS
@@ -132,14 +135,32 @@ def may_pass(reason: str | None) -> bool:
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
     """Return the inputs of every result of running this model: all weights, the files read, the text."""
     found = {name: files.content(name) for name in _read(files)}
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None}
     return {
-        "files": {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None},
+        "files": {"GGUF": _digest_of_gguf(files)} if files.is_gguf else digests,
         "weights": {role: checkpoint.content(role) for role in checkpoint},
         "text": LANGUAGE_REFERENCE_SHA256,
     }
 
 
+def _digest_of_gguf(files: Files) -> str:
+    tokens = {key: value for key, value in files.settings().items() if key.startswith("tokenizer.")}
+    return content_digest({"config": files.config(), **tokens})
+
+
 def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
+    if not files.is_gguf:
+        return _opened_in(_folder_of(files), files, checkpoint, device)
+    place = tempfile.TemporaryDirectory()
+    write_config_and_tokenizer(files.first_file, files.config(), Path(place.name))
+    numbers = sum(prod(files.header(name).shape) for name in files.names())
+    opened = _opened_in(Path(place.name), files, checkpoint, device, tensors=Tensors(numbers, files.as_transformers))
+    finalize(opened, place.cleanup)
+    return opened
+
+
+def _folder_of(files: Files) -> Path:
+    """Return the folder with all files of a model, once they are there."""
     config = files.fetch(CONFIG)
     if config is None:
         raise CannotRunError(f"The model can't be run: it has no {CONFIG}.")
@@ -147,17 +168,24 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     lost = [name for name in run_text.tokenizer_files(files) if name not in fetched]
     if lost:
         raise CannotRunError(f"The model can't be run: {lost[0]}, which its tokenizer needs, {NOT_NOW}")
-    text = run_text.checked_text(Path(config).parent, checkpoint.architecture.vocab_size or 0)
+    return Path(config).parent
+
+
+def _opened_in(
+    folder: Path, files: Files, checkpoint: Checkpoint, device: str, tensors: Tensors | None = None
+) -> "OpenedModel":
+    text = run_text.checked_text(folder, checkpoint.architecture.vocab_size or 0)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
     stored = slot is not None and "formula" not in slot
     opened = open_model(
-        Path(config).parent,
+        folder,
         checkpoint.architecture,
         position_tensor=checkpoint.record("position_embedding").name if stored else None,
         first_row=slot.get("skip", 0) if slot is not None and stored else 0,
         device=device,
         threads=THREADS,
         text=text,
+        tensors=tensors,
         remember=partial(_remembered, files, checkpoint),
     )
     in_usual_form(opened._model)

@@ -11,6 +11,7 @@ from generators.findings.facts import Facts
 from generators.findings.inputs import CAPABILITIES, RUN, Inputs
 from generators.findings.judging import Claim, IntervalKind, Rule, judge, untested
 from generators.findings.measured import M, Measurements
+from generators.findings.wording import Words
 
 
 @dataclass(frozen=True)
@@ -34,27 +35,40 @@ class Finding(Generic[M]):
     `needs` and `uses` are roles of tensors (`*` in a role stands for every layer) or capabilities (`TOKENS`,
     `FREQUENCIES`, `RUN`); without what it needs a finding is missing, without what it uses a part of it is None.
     `config` names the fields of `Architecture` that it reads. `metrics` is the type of its metrics, by which stored
-    ones are checked. `order` is its place on pages. `passes` is how many windows of text a finding that runs the
+    ones are checked. `words` are those of its YAML file. `passes` is how many windows of text a finding that runs the
     model would run it on, each as often as it is run: by it findings share the time that a model has.
     `version` is raised by hand when its numbers change on purpose; results of older versions are then measured anew.
     `asks_about` names findings from whose folder it may take what it asks about: a finding knows of no other else.
     """
 
     name: str
-    title: str
-    order: int
+    words: Words
     needs: tuple[str, ...]
     metrics: type[M]
     measure: Callable[[Inputs], Measurements[M]]
-    rules: tuple[Rule[M], ...]
     figures: Callable[[Measurements[M]], list[Figure]]
     signature: str  # figure shown for every model on the finding's page
+    rules: tuple[Rule[M], ...] = ()
     uses: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
     passes: float = 0
     version: int = 1
     facts: Facts[M] = field(default_factory=Facts)  # used by the rest of the site
     asks_about: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if unjudged := self.words.claims.keys() - {rule.id for rule in self.rules}:
+            raise ValueError(
+                f"The words of {self.name} have claims that no rule judges: {', '.join(sorted(unjudged))}."
+            )
+
+    @property
+    def title(self) -> str:
+        return self.words.title
+
+    @property
+    def order(self) -> int:
+        return self.words.order
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
         kind: IntervalKind = "95 % interval" if RUN in self.needs else "stability range"

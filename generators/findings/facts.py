@@ -1,8 +1,7 @@
 """What the rest of the site takes from a finding, beside its section on a model's page and its own page.
 
-That is what it says of single channels, heads, tokens and positions, what its columns are called, by which words the
-search finds it, and so on. Each finding has its `facts.py`; `site/` collects them and knows no finding by name.
-Measuring code imports neither, so no change here makes anything be computed again.
+That is what it says of single channels, heads, tokens and positions, its loss, and so on. `site/` collects this and
+knows no finding by name. Measuring code doesn't import it, so no change here makes anything be computed again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,6 +53,14 @@ class EntityLines:
     usual: Array | None = None
     usual_says: str = ""
     name: str | None = None
+
+
+def attention_by_offset(
+    says: str, at: Array, values: Array, figure: str | None, usual: Array | None = None, usual_says: str = ""
+) -> EntityLines:
+    """Return the mean attention of each head by offset; findings that measure it share axes."""
+    drawing, across = "Mean attention by offset", "offset: tokens back from the query"
+    return EntityLines(drawing, across, says, at, values, figure, usual, usual_says)
 
 
 @dataclass(frozen=True)
@@ -122,8 +129,6 @@ class Facts(Generic[M]):
 
     Args:
         entities: what it says of single channels, heads, positions and tokens, by kind.
-        columns: what columns of its tables are called on pages, where that isn't their name.
-        search: words by which the search finds the finding's page first.
         teaser: the claim by which the home page may open with the finding (its template has the words, `headline`
             and `teaser`). The first finding with one also gives reports their first figure, its signature.
         curve: the curve that pages of series and the home page show.
@@ -134,8 +139,6 @@ class Facts(Generic[M]):
     """
 
     entities: Mapping[EntityKind, Says[M]] = field(default_factory=dict)
-    columns: Mapping[str, str] = field(default_factory=dict)
-    search: tuple[str, ...] = ()
     teaser: str | None = None
     curve: FollowedCurve | None = None
     by_chance: Callable[[M], Array] | None = None

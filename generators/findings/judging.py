@@ -1,16 +1,18 @@
-"""What a finding claims: rules with their numbers and sentences, and how a claim is judged when it is shown.
+"""What a finding claims: rules with their numbers, and how a claim is judged when it is shown.
 
 No measuring module imports this: a threshold or a sentence that changes makes nothing be computed again.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Literal
 
 from generators.base.nulls_in_words import in_plain_words
 from generators.base.text import two, typeset
 from generators.findings.measured import Chance, M, Measurements, StoredChance
+from generators.findings.wording import sentence, words_of
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "partly", "fails", "untested")
@@ -24,40 +26,45 @@ MOST_DIGITS = 6  # digits in a sentence that has to distinguish the value from t
 
 
 @dataclass(frozen=True)
-class Tested:
-    """What a rule makes of measurements before it is judged.
+class Evidence:
+    """What a rule makes of measurements before it is judged: numbers alone.
 
     Args:
         value: the effect size; None fails (there is no such thing in these weights).
-        answers: the sentence for each verdict that can come out, or one for all; `fails` serves those not given.
+        said: what the sentence names beside `value`, `chance`, `verdict`, the metrics `m`, the rule's thresholds
+            `holds` and `partly`, and the constants given to it.
         baseline: the value that chance gives.
         chance: the distribution that chance gives, where it was drawn.
         interval: range of the value when what it is computed from is resampled, None where it has none.
         holds_at: the threshold where the rule's is relative to chance; likewise `partly_at`.
         partly_limit: what `partly` must be beyond; the limit of `chance` if not given.
         extra_condition_met: whether the rule's `also` is true; `partly_condition_met` where `partly` asks for less.
-        form: how the sentence writes a value ("{:.0%}", or a function such as `share`). With it, the answer of a
-            claim that misses a cutoff ends by saying which. What fails by its further condition must say so itself.
+        form: how a value is written, where not as the rule says.
     """
 
     value: float | None
-    answers: Mapping[Verdict, str] | str
+    said: Mapping[str, Any] = field(default_factory=dict)
     baseline: float | None = None
-    chance: Chance | None = None
-    interval: tuple[float, float] | None = None
+    chance: StoredChance | None = None
+    interval: Sequence[float] | None = None
     holds_at: float | None = None
     partly_at: float | None = None
     partly_limit: float | None = None
     extra_condition_met: bool = True
     partly_condition_met: bool | None = None
-    form: Form = ""
+    form: Form | None = None
+
+    @property
+    def limit(self) -> float | None:
+        return None if self.chance is None else self.chance["limit"]
 
 
 @dataclass(frozen=True)
 class Untested:
-    """The claim can't be tested with these weights, for this reason (a sentence)."""
+    """The claim can't be tested with these weights; `reason` is the name of the sentence in the finding's words."""
 
     reason: str
+    said: Mapping[str, Any] = field(default_factory=dict)
 
 
 class NotMeasuredError(Exception):
@@ -70,13 +77,17 @@ class Rule(Generic[M]):
 
     `value` says in words what the number is, `also` what else must be true, `holds_as` the threshold where it is
     relative to chance (`holds` is None then), `over` what its interval is over, where that isn't what others' are.
+    `answer` is the template of the verdict in one sentence. `form` is how it writes a value ("{:.0%}", or a function
+    such as `share`). With it, the answer of a claim that misses a cutoff ends by saying which; what fails by its
+    further condition must say so itself. `given` are constants that its words name.
     """
 
     id: str
     short: str
     statement: str
     value: str
-    test: Callable[[Measurements[M]], Tested | Untested]
+    answer: str
+    test: Callable[[Measurements[M]], Evidence | Untested]
     sense: Sense = "at least"
     holds: float | None = None
     partly: float | None = None
@@ -84,6 +95,14 @@ class Rule(Generic[M]):
     also: str = ""
     holds_as: str = ""
     over: str = ""
+    form: Form = ""
+    untested: Mapping[str, str] = field(default_factory=dict, hash=False)
+    given: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def tested(self, measurements: Measurements[M]) -> Evidence | Untested:
+        """Return what the rule makes of measurements; its sentence may name their metrics."""
+        found = self.test(measurements)
+        return replace(found, said={"m": measurements.metrics, **self.given, **found.said})
 
     def beyond(self, value: float, limit: float | None) -> bool:
         """Return whether `value` is on the right side of a limit of chance, not on it; without a limit it is."""
@@ -102,6 +121,45 @@ class Rule(Generic[M]):
         if limit is None:
             return threshold
         return max(threshold, limit) if self.sense == "at least" else min(threshold, limit)
+
+
+def claim(
+    id: str,
+    *,
+    sense: Sense = "at least",
+    holds: float | None = None,
+    partly: float | None = None,
+    form: Form = "",
+    with_arrays: bool = False,
+    **given: Any,
+) -> Callable[[Callable[[Any], Evidence | Untested]], Rule[Any]]:
+    """Make a function of metrics the rule of a claim, whose words are in the YAML file beside it.
+
+    With `with_arrays` it is a function of measurements, which have tables and arrays as well.
+    """
+
+    def rule(test: Callable[[Any], Evidence | Untested]) -> Rule[Any]:
+        words = words_of(sys.modules[test.__module__].__package__ or "")
+        if id not in words.claims:
+            raise ValueError(
+                f"{test.__module__} judges {id}, which has no words under `claims` in the file beside it."
+            )
+        constants = {"holds": holds, "partly": partly, **given}
+        texts = asdict(words.claims[id])
+        return Rule(
+            answer=texts.pop("answer"),
+            **{name: sentence(text, constants) for name, text in texts.items()},
+            id=id,
+            test=test if with_arrays else lambda measured: test(measured.metrics),
+            sense=sense,
+            holds=holds,
+            partly=partly,
+            form=form,
+            untested=words.untested,
+            given=constants,
+        )
+
+    return rule
 
 
 @dataclass(frozen=True)
@@ -131,11 +189,10 @@ class Claim:
     on_own_samples: Verdict | None = None
 
 
-def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> Chance | None:
+def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> StoredChance | None:
     """Return what the null gives whose limit is hardest to pass (beyond it is beyond each), None without any."""
     sign = 1 if sense == "at least" else -1
-    stored = max(nulls, key=lambda null: sign * null["limit"], default=None)
-    return None if stored is None else Chance(**stored)
+    return max(nulls, key=lambda null: sign * null["limit"], default=None)
 
 
 def judge(
@@ -143,15 +200,15 @@ def judge(
 ) -> Claim:
     """Judge one claim of a finding by its rule; a claim on a number that was not measured yet is untested."""
     try:
-        tested = rule.test(measurements)
+        tested = rule.tested(measurements)
+        if isinstance(tested, Untested):
+            return untested(finding, rule, sentence(rule.untested[tested.reason], tested.said))
+        return decide(finding, rule, tested, interval_kind)
     except NotMeasuredError as error:
         return untested(finding, rule, str(error))
-    if isinstance(tested, Untested):
-        return untested(finding, rule, tested.reason)
-    return decide(finding, rule, tested, interval_kind)
 
 
-def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: IntervalKind = "stability range") -> Claim:
+def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: IntervalKind = "stability range") -> Claim:
     """Give the verdict on what a rule makes of measurements: holds, else partly, else fails.
 
     What reaches a threshold must be beyond chance too. What reaches the threshold of `holds` is untested where
@@ -163,25 +220,22 @@ def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: Interva
         return untested(finding, rule, _chance_reaches(rule, value, chance, holds_at))
     verdict = _verdict(rule, tested, holds_at)
     holds_from, partly_from = _cutoffs(rule, tested, holds_at)
-    answers = tested.answers
+    low_to_high = None if tested.interval is None else (tested.interval[0], tested.interval[1])
     return Claim(
         id=rule.id,
         finding=finding,
         statement=rule.statement,
         verdict=verdict,
         value=value,
-        interval=tested.interval,
-        interval_kind=None if tested.interval is None else interval_kind,
+        interval=low_to_high,
+        interval_kind=None if low_to_high is None else interval_kind,
         threshold=holds_at,
         partly_threshold=partly_from,
-        baseline=tested.baseline if chance is None else chance.median,
-        chance=chance and replace(chance, null=in_plain_words(chance.null)),
-        close=any(_close(value, tested.interval, cutoff) for cutoff in (holds_from, partly_from)),
+        baseline=tested.baseline if chance is None else chance["median"],
+        chance=None if chance is None else replace(Chance(**chance), null=in_plain_words(chance["null"])),
+        close=any(_close(value, low_to_high, cutoff) for cutoff in (holds_from, partly_from)),
         unit=rule.unit,
-        answer=_sentences(
-            (answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"])
-            + _needed(rule, tested, holds_at, verdict)
-        ),
+        answer=_sentences(_answer(rule, tested, verdict) + _needed(rule, tested, holds_at, verdict)),
     )
 
 
@@ -204,26 +258,34 @@ def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
     )
 
 
+def _answer(rule: Rule[Any], tested: Evidence, verdict: Verdict) -> str:
+    decided = {"value": tested.value, "chance": tested.chance, "verdict": verdict}
+    return sentence(rule.answer, {**decided, **tested.said})
+
+
 def _sentences(said: str) -> str:
     return typeset(in_plain_words(said))
 
 
-def _reached_by_both(rule: Rule[Any], value: float, chance: Chance, holds_at: float) -> bool:
-    return rule.reached(chance.median, holds_at) and rule.reached(value, holds_at)
+def _reached_by_both(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float) -> bool:
+    return rule.reached(chance["median"], holds_at) and rule.reached(value, holds_at)
 
 
-def _chance_reaches(rule: Rule[Any], value: float, chance: Chance, holds_at: float) -> str:
+def _chance_reaches(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float) -> str:
     return (
-        f"Chance passes the threshold here: the value is {two(value)}, {chance.null} give {two(chance.median)}, and "
-        f"{rule.sense} {two(holds_at)} is needed."
+        f"Chance passes the threshold here: the value is {two(value)}, {chance['null']} give "
+        f"{two(chance['median'])}, and {rule.sense} {two(holds_at)} is needed."
     )
 
 
-def _verdict(rule: Rule[Any], tested: Tested, holds_at: float | None) -> Verdict:
+def _verdict(rule: Rule[Any], tested: Evidence, holds_at: float | None) -> Verdict:
     if tested.value is None:
         return "fails"
-    limit = None if tested.chance is None else tested.chance.limit
-    if tested.extra_condition_met and rule.reached(tested.value, holds_at) and rule.beyond(tested.value, limit):
+    if (
+        tested.extra_condition_met
+        and rule.reached(tested.value, holds_at)
+        and rule.beyond(tested.value, tested.limit)
+    ):
         return "holds"
     partly_at, partly_limit, condition_met = _for_partly(rule, tested)
     return (
@@ -233,52 +295,53 @@ def _verdict(rule: Rule[Any], tested: Tested, holds_at: float | None) -> Verdict
     )
 
 
-def _for_partly(rule: Rule[Any], tested: Tested) -> tuple[float | None, float | None, bool]:
-    limit = None if tested.chance is None else tested.chance.limit
+def _for_partly(rule: Rule[Any], tested: Evidence) -> tuple[float | None, float | None, bool]:
     return (
         rule.partly if tested.partly_at is None else tested.partly_at,
-        limit if tested.partly_limit is None else tested.partly_limit,
+        tested.limit if tested.partly_limit is None else tested.partly_limit,
         tested.extra_condition_met if tested.partly_condition_met is None else tested.partly_condition_met,
     )
 
 
-def _cutoffs(rule: Rule[Any], tested: Tested, holds_at: float | None) -> tuple[float | None, float | None]:
+def _cutoffs(rule: Rule[Any], tested: Evidence, holds_at: float | None) -> tuple[float | None, float | None]:
     """Return from where values hold and from where they are partly, chance included; None where none would be."""
-    limit = None if tested.chance is None else tested.chance.limit
     partly_at, partly_limit, condition_met = _for_partly(rule, tested)
-    holds = rule.stricter(holds_at, limit) if tested.extra_condition_met and holds_at is not None else None
+    holds = rule.stricter(holds_at, tested.limit) if tested.extra_condition_met and holds_at is not None else None
     partly = rule.stricter(partly_at, partly_limit) if condition_met and partly_at is not None else None
     if holds is not None and partly is not None and rule.reached(partly, holds):
         partly = None
     return holds, partly
 
 
-def _needed(rule: Rule[Any], tested: Tested, holds_at: float | None, verdict: Verdict) -> str:
-    if not tested.form or tested.value is None or verdict == "holds":
+def _needed(rule: Rule[Any], tested: Evidence, holds_at: float | None, verdict: Verdict) -> str:
+    form = rule.form if tested.form is None else tested.form
+    if not form or tested.value is None or verdict == "holds":
         return ""
     holds, partly = _cutoffs(rule, replace(tested, extra_condition_met=True, partly_condition_met=True), holds_at)
-    wanted, limit = holds, None if tested.chance is None else tested.chance.limit
+    wanted, limit = holds, tested.limit
     if verdict == "fails" and partly is not None:
         wanted, (_, limit, _) = partly, _for_partly(rule, tested)
-    what = "" if wanted is None else _misses(rule, tested, wanted, limit)
+    what = "" if wanted is None else _misses(rule, tested, wanted, limit, form)
     if not what:
         return ""
     if verdict == "partly":
         return f" To hold, {what}."
     if holds is None or wanted == holds:
         return f" {what[0].upper()}{what[1:]}."
-    return f" To hold partly, {what}; to hold, {_written(tested.form, holds)}."
+    return f" To hold partly, {what}; to hold, {_written(form, holds)}."
 
 
-def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None) -> str:
+def _misses(rule: Rule[Any], tested: Evidence, cutoff: float, limit: float | None, form: Form) -> str:
     value, least = tested.value, rule.sense == "at least"
     by_chance = limit is not None and cutoff == limit
     if value is None or (rule.beyond(value, limit) and rule.reached(value, cutoff)):
         return ""
-    written = _written(tested.form, cutoff, value)
+    written = _written(form, cutoff, value)
     if not by_chance:
         return f"at least {written} is needed" if least else f"at most {written} is allowed"
-    of = "median" if tested.chance and limit == tested.chance.median else f"{'99th' if least else '1st'} percentile"
+    of = (
+        "median" if tested.chance and limit == tested.chance["median"] else f"{'99th' if least else '1st'} percentile"
+    )
     if least:
         return f"more than {written}, the {of} of chance, is needed"
     return f"the value must be less than {written}, the {of} of chance"

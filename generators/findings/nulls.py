@@ -1,8 +1,8 @@
 from jaxtyping import Float, Real
 from numpy import ndarray as Array
 
-from generators.findings.measured import Chance, Interval, StoredChance
-from generators.maths import resampling
+from generators.findings.measured import Interval, StoredChance
+from generators.maths import resampling, sequential
 from generators.maths.resampling import Sense
 
 DRAWS = 200  # draws of a null
@@ -11,17 +11,17 @@ RESAMPLES = 400  # resamples for an interval
 
 def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -> StoredChance:
     """Return draws under a null as they are stored among metrics; `null` says what was drawn, in the plural."""
-    found = resampling.chance(values, sense)
+    return _stored(null, resampling.chance(values, sense))
+
+
+def drawn_until_known(null: str, values: Float[Array, " draws"], sense: Sense = "at least") -> StoredChance:
+    """Return draws that ended once the answer was known (`maths/sequential.py`) as they are stored."""
+    return _stored(null, sequential.chance_until_known(values, sense))
+
+
+def _stored(null: str, found: resampling.NullSummary) -> StoredChance:
     return {"null": null, "median": found.median, "limit": found.limit, "draws": found.draws}
-
-
-def chance(stored: StoredChance | None) -> Chance | None:
-    return None if stored is None else Chance(**stored)
 
 
 def interval(values: Float[Array, " draws"]) -> Interval:
     return list(resampling.interval(values))
-
-
-def pair(stored: Interval | None) -> tuple[float, float] | None:
-    return None if stored is None else (stored[0], stored[1])

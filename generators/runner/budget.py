@@ -1,10 +1,13 @@
-"""How much running there is time for.
+"""How much running there is time and memory for.
 
 By constants and not by a clock, so that the same settings choose the same windows of text every time.
 """
 
 from generators.runner.errors import CannotRunError
 
+FLOAT_BYTES = 4  # everything is run in float32
+BATCH_BYTES = 128 * 2**20  # that the largest arrays of a batch may take; small enough to stay near the processor
+KEPT_BYTES = 384 * 2**20  # of states; further windows are run whenever they are asked for
 MINUTE = 60.0
 DEFAULT_BUDGET_S = 10 * MINUTE  # for all runs of one model
 FEWEST_WINDOWS = 8  # always run: an interval over fewer windows says nothing

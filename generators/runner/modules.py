@@ -1,4 +1,6 @@
 import inspect
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from generators.runner.errors import CannotRunError
@@ -41,6 +43,40 @@ def find_rotations(model: Any) -> list[Any]:
         if type(module).__name__.endswith("RotaryEmbedding")
         and "position_ids" in inspect.signature(module.forward).parameters
     ]
+
+
+def find_joining(blocks: Sequence[Any], width: int, run: Callable[[], Any]) -> list[Any]:
+    """Return the module of every block that joins its heads: the last one with a matrix that its attention calls.
+
+    Args:
+        blocks: in order.
+        width: of all heads together.
+        run: runs the model once.
+
+    Raises:
+        CannotRunError: a block has none.
+    """
+    import torch
+
+    called: list[Any] = [None] * len(blocks)
+
+    def note(layer: int) -> Any:
+        def hook(module: Any, args: tuple[Any, ...]) -> None:
+            if args and torch.is_tensor(args[0]) and args[0].shape[-1] == width:
+                called[layer] = module
+
+        return hook
+
+    with ExitStack() as hooks:
+        for layer, block in enumerate(blocks):
+            attention = next((part for part in block.modules() if "Attention" in type(part).__name__), None)
+            for module in [] if attention is None else attention.modules():
+                if getattr(module, "weight", None) is not None and module.weight.ndim == 2:
+                    hooks.callback(module.register_forward_pre_hook(note(layer)).remove)
+        run()
+    if None in called:
+        raise CannotRunError("Heads can't be silenced: where they are joined can't be found in this architecture.")
+    return called
 
 
 def given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -2,14 +2,18 @@
 
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray as Array
+
+from generators.base.allocation import keep_freed_memory
 from generators.base.architecture import Architecture
-from generators.runner.budget import DEFAULT_BUDGET_S
+from generators.runner.budget import BATCH_BYTES, DEFAULT_BUDGET_S, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
 
@@ -17,12 +21,19 @@ if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 CONFIG = "config.json"
-FLOAT_BYTES = 4  # everything is run in float32
 # Memory relative to the parameters: while a model is made, they are also read from the file.
 MEMORY_FACTOR = 1.5
 NAMED = 3  # absent tensors named in a sentence
 # Parts that no hidden state depends on; files of language models lack them.
 UNREAD = ("pooler.",)
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The tensors of a model in float32, by transformers' names, and how many numbers they hold."""
+
+    count: int
+    each: Callable[[], Iterable[tuple[str, Array]]]
 
 
 def open_model(
@@ -34,6 +45,7 @@ def open_model(
     device: str = "cpu",
     threads: int = 1,
     budget_s: float = DEFAULT_BUDGET_S,
+    tensors: Tensors | None = None,
     **options: Any,
 ) -> "OpenedModel":
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
@@ -47,6 +59,7 @@ def open_model(
         device: "cpu" or "cuda".
         threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
         budget_s: what a finding may take, by which it chooses how many windows it reads.
+        tensors: in place of files that transformers can open, as it names and stores them.
         options: others of `OpenedModel`.
 
     Raises:
@@ -55,10 +68,14 @@ def open_model(
     """
     _check_installed()
     config = _read_config(folder)
-    _check_memory(folder, device)
+    _check_memory(parameters_of(folder) if tensors is None else tensors.count, device)
     from generators.runner.run import OpenedModel
 
-    model = _load(folder, config, architecture, device)
+    model = _load(folder, config, architecture, device) if tensors is None else _filled(config, tensors)
+    _fuse_activations(model)
+    add_slopes_once(model, architecture.n_layer)
+    model = model.to(device).eval().requires_grad_(False)
+    keep_freed_memory(BATCH_BYTES)
     return OpenedModel(
         model,
         folder,
@@ -93,8 +110,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
 # Memory
 
 
-def _check_memory(folder: Path, device: str) -> None:
-    needed = int(MEMORY_FACTOR * FLOAT_BYTES * parameters_of(folder))
+def _check_memory(parameters: int, device: str) -> None:
+    needed = int(MEMORY_FACTOR * FLOAT_BYTES * parameters)
     available = _available(device)
     if needed > available:
         raise CannotRunError(
@@ -158,9 +175,32 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, d
             model, absent = _from_pretrained(transformers.AutoModel, folder, config)
     if absent:
         raise CannotRunError(f"The model can't be run: the checkpoint lacks {_some(absent)}.")
-    _fuse_activations(model)
-    add_slopes_once(model, architecture.n_layer)
-    return model.to(device).eval().requires_grad_(False)
+    return model
+
+
+def _filled(config: Mapping[str, Any], tensors: Tensors) -> Any:
+    """Return a causal model made from its config, with these tensors."""
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    try:
+        made = transformers.AutoConfig.for_model(**config)
+        model = transformers.AutoModelForCausalLM.from_config(
+            made, dtype=torch.float32, attn_implementation="eager", trust_remote_code=False
+        )
+        inside, known = f"{model.base_model_prefix}.", model.state_dict().keys()
+        state = {
+            name if name in known else inside + name: torch.from_numpy(tensor) for name, tensor in tensors.each()
+        }
+        lacking, beyond = model.load_state_dict(state, strict=False, assign=True)
+        model.tie_weights()
+    except Exception as error:  # transformers and PyTorch raise all kinds of errors
+        raise CannotRunError(_not_opened(config, error)) from error
+    tied = {"lm_head.weight"} if config.get("tie_word_embeddings") else set()
+    if odd := [*sorted({*lacking} - tied), *beyond]:
+        raise CannotRunError(f"The model can't be run: its file and transformers' model differ in {_some(odd)}.")
+    return model
 
 
 def _fuse_activations(model: Any) -> None:
@@ -177,7 +217,6 @@ def _fuse_activations(model: Any) -> None:
 def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
     """Return a model and the names of the tensors that it needs and the files lack."""
     import torch
-    import transformers
 
     try:
         model, info = kind.from_pretrained(
@@ -191,14 +230,20 @@ def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tupl
             output_loading_info=True,
         )
     except Exception as error:  # transformers raises all kinds of errors
-        raise CannotRunError(
-            f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
-            f"{str(config.get('model_type'))!r} ({_line(error)})."
-        ) from error
+        raise CannotRunError(_not_opened(config, error)) from error
     wrong = [entry if isinstance(entry, str) else entry[0] for entry in info["mismatched_keys"]]
     if wrong:
         raise CannotRunError(f"The model can't be run: {_some(wrong)} has not the shape that {CONFIG} asks for.")
     return model, {name for name in info["missing_keys"] if not any(part in name for part in UNREAD)}
+
+
+def _not_opened(config: Mapping[str, Any], error: BaseException) -> str:
+    import transformers
+
+    return (
+        f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
+        f"{str(config.get('model_type'))!r} ({_line(error)})."
+    )
 
 
 def _some(names: Iterable[str]) -> str:

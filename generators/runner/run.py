@@ -5,7 +5,7 @@ Within a context of `replaced` or `held` it runs changed; afterwards it is what 
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, cached_property, partial
 from importlib import metadata
 from pathlib import Path
@@ -17,18 +17,18 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
-from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeStates, WindowLoss, Windows
-from generators.runner import budget, changing, modules, watching
+from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeRows, SeeStates, WindowLoss, Windows
+from generators.runner import budget, changing, continuing, modules, watching
+from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
+from generators.runner.kept import KeptLoss
 from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
 from generators.runner.own_samples import TextChoice, known_text, written_by
 from generators.runner.positions import find_positions
+from generators.runner.shared import BEFORE, SharedStates
 from generators.runner.texts import TextWindows, TokenizedText, encode, text_for, window_length
 
-# Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
-BATCH_BYTES = 128 * 2**20
 LARGEST_BATCH = 4  # larger batches are slower: their logits don't fit the processor's cache
-FLOAT_BYTES = 4
 DIGITS = 16  # digest digits in a folder name
 
 Watch = Callable[[float], None]  # called with the share done of a finding's runs
@@ -64,6 +64,8 @@ class OpenedModel:
         self._base = model.base_model
         self._head = model is not model.base_model
         self._position_tensor, self._first_row = position_tensor, first_row
+        self._shared = SharedStates(lambda: self._blocks, self._base_states, self._as_it_is)
+        self._known_losses: dict[tuple[int, bytes], float] = {}
         self.begin(budget_s)
 
     def begin(self, budget_s: float, watch: Watch | None = None, unfinished: Path | None = None) -> None:
@@ -165,17 +167,35 @@ class OpenedModel:
         """Call `see` with the first window of every batch and its logits, (windows, n, V)."""
         self.logits_on_device(ids, lambda begin, logits: see(begin, logits.cpu().numpy()))
 
+    def last_logits(self, ids: Int[Array, "rows n"], see: SeeRows) -> None:
+        """Call `see` with rows and the logits after their last tokens; what most rows begin with is run once."""
+        self._check_head()
+        length, alike = continuing.common_beginning(ids)
+        begun = self._beginning(ids[alike][-2:], length)
+        alike &= begun is not None
+        whole = partial(continuing.last_logits, self._model, **self._options())
+        rest = max(self.largest_batch, continuing.TOKENS // (ids.shape[1] - length))
+        for rows, last, most in (
+            (alike, begun.last_logits if begun else whole, rest),
+            (~alike, whole, self.largest_batch),
+        ):
+            places = np.flatnonzero(rows)
+            for begin, batch in self._batches(ids[places], self._row_bytes(ids.shape[1]), most):
+                see(places[begin : begin + len(batch)], last(batch).cpu().numpy())
+
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         """Call `see` with the first window of every batch and its last hidden states, a tensor on the device."""
         for begin, batch in self._batches(ids, self._base_bytes(ids)):
             see(begin, self._base_states(batch))
 
     def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
-        if not self.predicts:
-            raise CannotRunError("This checkpoint has no head that predicts tokens.")
+        self._check_head()
         wide = self._base_bytes(ids) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
+        changed = max(self._shared.changes, default=BEFORE) > BEFORE  # else all blocks are run anyway
+        part = self._shared.part(ids, [len(self._blocks) - 1]) if changed else range(0)
         for begin, batch in self._batches(ids, wide):
-            see(begin, self._model(input_ids=batch, **self._options()).logits)
+            with self._shared.only(part, ids[begin : begin + len(batch)]) if changed else nullcontext():
+                see(begin, self._model(input_ids=batch, **self._options()).logits)
 
     def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]:
         """Return what a causal model writes after the token `start`, at temperature 1 and with nothing cut off.
@@ -206,13 +226,13 @@ class OpenedModel:
 
         Stage i is what block i is given; stage n_layer is the model's last hidden state (after its final norm).
         """
-        first = 0  # first window of the batch, set while running
-        with watching.stream_before(
-            self._blocks, lambda stage, given: see(stage, first, given.detach().cpu().numpy())
-        ):
-            for begin, batch in self._batches(ids, self._base_bytes(ids)):
-                first = begin
-                see(len(self._blocks), first, self._base_states(batch).cpu().numpy())
+        returned = len(self._blocks) + 1
+
+        def show(stage: int, begin: int, states: Float[Array, "batch n d"]) -> None:
+            if stage != returned:
+                see(stage, begin, states)
+
+        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids)), show)
 
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
         """Call `see` with a layer, the first window of the batch, and what the layer's MLP writes, (windows, n, d).
@@ -234,7 +254,14 @@ class OpenedModel:
                 self._base_states(batch)
         return True
 
-    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention, *, scores: bool = False) -> None:
+    def attention(
+        self,
+        ids: Int[Array, "windows n"],
+        see: SeeAttention,
+        *,
+        scores: bool = False,
+        layers: Sequence[int] | None = None,
+    ) -> None:
         """Call `see` with a layer, the first window of the batch, and its attention (windows, heads, n, n).
 
         One layer of one batch is in memory at a time.
@@ -244,16 +271,21 @@ class OpenedModel:
             see: is called.
             scores: give what the softmax is taken of, up to a constant of each query; where that can't be seen, the
                 logarithm of attention.
+            layers: only these, all if not given; others are run only where these depend on them.
         """
-        first = 0
-        with watching.attention(
-            self._blocks,
-            lambda layer, looked: see(layer, first, looked.detach().cpu().numpy()),
-            scores=scores,
-        ) as end:
+        wanted, at = range(len(self._blocks)) if layers is None else layers, 0
+
+        def looked(layer: int, found: Any) -> None:
+            if layer in wanted:
+                see(layer, at, found.detach().cpu().numpy())
+
+        part = self._shared.part(ids, wanted)
+        run = self._shared.run if len(part) == len(self._blocks) else lambda _, batch: self._base_states(batch)
+        with watching.attention(self._blocks, looked, part, scores=scores) as end:
             for begin, batch in self._batches(ids, self._base_bytes(ids)):
-                first = begin
-                self._base_states(batch)
+                at, rows = begin, ids[begin : begin + len(batch)]
+                with self._shared.only(part, rows):
+                    run(rows, batch)
                 end()
 
     # Changes
@@ -274,16 +306,15 @@ class OpenedModel:
         if found is None:
             raise CannotRunError("Nothing in this model's positions can be replaced.")
         if rows is not None:
-            with found.rows(rows):
-                yield
+            change = found.rows(rows)
         elif ids is not None:
-            with found.ids(ids):
-                yield
+            change = found.ids(ids)
         elif pairs is not None:
-            with found.pairs(pairs):
-                yield
+            change = found.pairs(pairs)
         else:
             raise ValueError("rows, ids or pairs are to be given")
+        with self._shared.changed_from(BEFORE, change):
+            yield
 
     def held(
         self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
@@ -297,26 +328,28 @@ class OpenedModel:
             last: hold them before the final norm too; a model that ends with a block has none.
         """
         places = torch.as_tensor(list(channels), device=self.device)
-        return changing.held(self._blocks, places, self._on_device(values), last=last)
+        return self._shared.changed_from(
+            BEFORE, changing.held(self._blocks, places, self._on_device(values), last=last)
+        )
 
     def shifted(self, by: Float[Array, " d"]) -> AbstractContextManager[None]:
-        return changing.shifted(self._blocks[0], self._on_device(by))
+        return self._shared.changed_from(BEFORE, changing.shifted(self._blocks[0], self._on_device(by)))
 
     def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
         """Run with what these heads of a layer write set to 0, before their layer's output matrix."""
         width = self.architecture.d_head
-        return changing.silenced(self._outputs[layer], [h * width + i for h in heads for i in range(width)])
+        channels = [head * width + i for head in heads for i in range(width)]
+        return self._shared.changed_from(layer, changing.silenced(self._outputs[layer], channels))
 
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
-        sums = np.zeros((len(self._blocks) + 1, ids.shape[1], self.architecture.d_model))
+        last = len(self._blocks)
+        sums = np.zeros((last + 1, ids.shape[1], self.architecture.d_model))
 
-        def add(stage: int, states: Any) -> None:
-            sums[stage] += states.sum(dim=0, dtype=torch.float64).cpu().numpy()
+        def add(stage: int, begin: int, states: Float[Array, "batch n d"]) -> None:
+            if stage != last:  # that is after the final norm; what the last block returns comes next
+                sums[min(stage, last)] += states.sum(axis=0, dtype=np.float64)
 
-        after = watching.stream_after(self._blocks[-1], lambda states: add(len(self._blocks), states))
-        with watching.stream_before(self._blocks, add), after:
-            for _, batch in self._batches(ids, self._base_bytes(ids)):
-                self._base_states(batch)
+        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids)), add)
         return sums / len(ids)
 
     # Running
@@ -326,7 +359,21 @@ class OpenedModel:
         if not self.predicts:
             return Drift(self.states_on_device, windows)
         kind = NextToken if self.architecture.causal else MaskedTokens
-        return kind(self.logits_on_device, windows)
+        loss = kind(self.logits_on_device, windows)
+        return KeptLoss(loss, windows, self._known_losses, lambda: bool(self._shared.changes), self._pass)
+
+    def _check_head(self) -> None:
+        if not self.predicts:
+            raise CannotRunError("This checkpoint has no head that predicts tokens.")
+
+    def _beginning(self, rows: Int[Array, "rows n"], length: int) -> continuing.Beginning | None:
+        if length < rows.shape[1] // 2:
+            return None
+        with self._computing():
+            return continuing.beginning_of(self._model, self._tokens(rows), length)
+
+    def _tokens(self, ids: Int[Array, "rows n"]) -> Any:
+        return self._as_it_is(ids.astype(np.int64))
 
     def _pass(self, windows: int) -> None:
         self._done += windows
@@ -339,38 +386,22 @@ class OpenedModel:
 
     @cached_property
     def _outputs(self) -> list[Any]:
-        """The module of every block that joins its heads: the last one with a matrix that its attention calls."""
-        width = self.architecture.n_head * self.architecture.d_head
-        called: list[Any] = [None] * len(self._blocks)
-
-        def note(layer: int) -> Any:
-            def hook(module: Any, args: tuple[Any, ...]) -> None:
-                if args and torch.is_tensor(args[0]) and args[0].shape[-1] == width:
-                    called[layer] = module
-
-            return hook
-
-        with ExitStack() as hooks:
-            for layer, block in enumerate(self._blocks):
-                attention = next((part for part in block.modules() if "Attention" in type(part).__name__), None)
-                for module in [] if attention is None else attention.modules():
-                    if getattr(module, "weight", None) is not None and module.weight.ndim == 2:
-                        hooks.callback(module.register_forward_pre_hook(note(layer)).remove)
-            with self._computing():
-                self._base_states(torch.zeros((1, 2), dtype=torch.int64, device=self.device))
-        if None in called:
-            raise CannotRunError(
-                "Heads can't be silenced: where they are joined can't be found in this architecture."
-            )
-        return called
+        """The module of every block that joins its heads."""
+        with self._computing():
+            two = self._as_it_is(np.zeros((1, 2), np.int64))
+            width = self.architecture.n_head * self.architecture.d_head
+            return modules.find_joining(self._blocks, width, lambda: self._base_states(two))
 
     @cached_property
     def _positions(self) -> Any:
         alibi = self._position_tensor is None
         return find_positions(self._model, self._blocks if alibi else [], self._position_tensor, self._first_row)
 
+    def _as_it_is(self, array: Array) -> Any:
+        return torch.as_tensor(array, device=self.device)
+
     def _on_device(self, array: Float[Array, "..."]) -> Any:
-        return torch.as_tensor(np.asarray(array, np.float32), device=self.device)
+        return self._as_it_is(np.asarray(array, np.float32))
 
     def _options(self) -> dict[str, Any]:
         return {"use_cache": False} if self.architecture.causal else {}
@@ -382,12 +413,20 @@ class OpenedModel:
         n, a = ids.shape[1], self.architecture
         return FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model)
 
-    def _batches(self, ids: Int[Array, "windows n"], window_bytes: int) -> Iterator[tuple[int, Any]]:
-        size = max(1, min(self.largest_batch, BATCH_BYTES // window_bytes))
+    def _row_bytes(self, n: int) -> int:
+        """Return the bytes of a row of n tokens of which keys and values are kept, and one row of logits."""
+        a = self.architecture
+        past = 2 * a.n_layer * (a.n_kv_head or a.n_head) * a.d_head * n
+        return FLOAT_BYTES * (n * (3 * a.n_head * n + 12 * a.d_model) + past + 3 * (a.vocab_size or 0))
+
+    def _batches(
+        self, ids: Int[Array, "windows n"], window_bytes: int, most: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        size = max(1, min(most or self.largest_batch, BATCH_BYTES // window_bytes))
         with self._computing():
             for begin in range(0, len(ids), size):
                 batch = ids[begin : begin + size]
-                yield begin, torch.as_tensor(batch.astype(np.int64), device=self.device)
+                yield begin, self._tokens(batch)
                 self._pass(len(batch))
 
     @contextmanager

@@ -84,9 +84,11 @@ class _LastSoftmax(TorchFunctionMode):  # type: ignore[misc]  # torch declares n
 
 @contextmanager
 def attention(
-    blocks: Sequence[Any], see: Callable[[int, Any], None], *, scores: bool = False
+    blocks: Sequence[Any], see: Callable[[int, Any], None], part: range, *, scores: bool = False
 ) -> Iterator[Callable[[], None]]:
     """Call `see` with a layer and its attention or its scores, (batch, heads, n, n); gives what is to end a batch.
+
+    Only layers in `part` are seen.
 
     What ends a batch raises CannotRunError where the attention of some layer wasn't seen.
     """
@@ -103,13 +105,13 @@ def attention(
         return hook
 
     def end() -> None:
-        if len(seen) < len(blocks):
+        if len(seen) < len(part):
             raise CannotRunError("Where heads look can't be seen in this architecture.")
         seen.clear()
 
     with ExitStack() as hooks:
-        for layer, block in enumerate(blocks):
-            for module in block.modules():
+        for layer in part:
+            for module in blocks[layer].modules():
                 if "Attention" in type(module).__name__:
                     hooks.callback(module.register_forward_hook(after(layer)).remove)
         if scores:

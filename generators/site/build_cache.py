@@ -44,13 +44,10 @@ def inputs(
     """Return the digest of everything that a site is made from."""
     files = [path for path in (registry, registry.with_name(SERIES)) if path.is_file()]
     records = sorted(record for path in files for record in _training_records(path))
-    each = [digests.of_folder(path) for path in (*files, *records, *results, templates)]
-    return digests.of_words(*records, *each, sorted(unavailable.items()), _around(workshop))
-
-
-def pages(workshop: Workshop) -> str:
-    """Return the digest of what MkDocs makes a site from."""
-    return digests.of_words(digests.of_folder(workshop.pages), _around(workshop))
+    made_from = (*files, *records, *results, templates, workshop.source, workshop.settings)
+    each = [digests.of_folder(path) for path in made_from]
+    environment = [os.environ.get(name, "") for name in ENVIRONMENT]
+    return digests.of_words(digests.of_code(), *records, *each, sorted(unavailable.items()), *environment)
 
 
 @contextmanager
@@ -73,19 +70,18 @@ def alone(workshop: Workshop) -> Iterator[None]:
         lock.release()
 
 
-def is_built(what: str, made_from: str, workshop: Workshop) -> bool:
-    """Return whether the site is what was built from this; `what` names the step that it was built by."""
+def is_built(made_from: str, workshop: Workshop) -> bool:
+    """Return whether the site is what was built from this."""
     if not (workshop.site / "index.html").is_file():
         return False
-    return _cache(workshop).get(key(what, made_from, digests.of_folder(workshop.site))) is not None
+    return _cache(workshop).get(key(made_from, digests.of_folder(workshop.site))) is not None
 
 
-def remember(workshop: Workshop, **made_from: str) -> None:
+def remember(made_from: str, workshop: Workshop) -> None:
     """Remember what the site was made from; without that it is made again, no more."""
-    site, built = digests.of_folder(workshop.site), _cache(workshop)
+    built = _cache(workshop)
     with suppress(AtlasError):
-        for what, digest in made_from.items():
-            built.put(key(what, digest, site), b"")
+        built.put(key(made_from, digests.of_folder(workshop.site)), b"")
     built.drop_unused()
 
 
@@ -115,9 +111,3 @@ def _folders(entries: Any) -> Iterator[str]:
     if isinstance(entries, list):
         for entry in entries:
             yield from _folders(entry)
-
-
-def _around(workshop: Workshop) -> str:
-    environment = [os.environ.get(name, "") for name in ENVIRONMENT]
-    each = [digests.of_folder(path) for path in (workshop.source, workshop.settings)]
-    return digests.of_words(digests.of_code(), *each, *environment)

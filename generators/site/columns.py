@@ -10,7 +10,7 @@ from generators.base.text import number
 # Told last: long, and for those who look a token up elsewhere.
 LAST = ("raw_bytes", "best_raw_bytes")
 
-# What tables of any finding may have; words for a finding's own columns are in its `facts.py`.
+# What tables of any finding may have; words for a finding's own columns are in its YAML file.
 WORDS: Mapping[str, str] = MappingProxyType(
     {"high": "95 % to", "low": "95 % from", "raw_bytes": "bytes (hex)", "readable": "token"}
 )

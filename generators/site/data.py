@@ -90,7 +90,13 @@ def model_entry(page: ModelPage) -> dict[str, Any]:
     """Return what the compare page needs to know of a model beside its findings."""
     shown = [(section.finding.name, section.signature) for section in page.sections]
     pictures = {finding: _picture(picture, page) for finding, picture in shown if picture is not None}
-    return {"name": page.name, "title": page.title, "only_in_series": page.in_series, "pictures": pictures}
+    return {
+        "name": page.name,
+        "title": page.title,
+        "only_in_series": page.series_page is not None,
+        "claims": page.claim_address(""),
+        "pictures": pictures,
+    }
 
 
 def _picture(picture: Picture, page: ModelPage) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def summary(page: ModelPage) -> str:
 def write_entries(pages: Iterable[ModelPage], staging: Staging) -> None:
     """Write what the feed is made from: models with a day on which they were measured, newest first."""
     entries = [
-        {"address": f"models/{page.name}/", "title": page.title, "day": measured, "summary": summary(page)}
+        {"address": page.address, "title": page.title, "day": measured, "summary": summary(page)}
         for page in pages
         if (measured := day(page.computed_on)) is not None
     ]

@@ -18,7 +18,7 @@ from generators.base.verdicts import as_css
 
 STYLES, SCRIPTS = "assets/site.css", "assets/site.js"
 # Scripts of one page each, by the id of the place that they fill: they run after that of all pages, others lack them.
-OF_ONE_PAGE = {"alike": "assets/alike.js", "compare": "assets/compare.js"}
+OF_ONE_PAGE = {"compare": "assets/compare.js"}
 IMPORT = re.compile(r'^import \{\s*([^}]+?),?\s*\} from "\./([\w-]+\.js)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|class|(?:async )?function) (\w+))", re.MULTILINE)
 COMMENT = re.compile(r"^ */\*.*?\*/\n", re.MULTILINE | re.DOTALL)  # a sixth of what would be sent

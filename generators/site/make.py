@@ -34,17 +34,15 @@ def make_site(
     with build_cache.alone(workshop):
         folders = [layer.root for layer in store.layers]
         given = build_cache.inputs(registry, folders, workshop, packaged("templates"), unavailable)
-        if not build_cache.is_built("inputs", given, workshop):
+        if not build_cache.is_built(given, workshop):
             from generators.site.build import make_pages, run_mkdocs
 
             with progress() as tell:
                 made = make_pages(load(registry), store, workshop, unavailable, tell)
             sentences = list(made.sentences)
-            pages = build_cache.pages(workshop)
-            if not build_cache.is_built("pages", pages, workshop):
-                run_mkdocs(workshop)
+            run_mkdocs(workshop)
             if not sentences:
-                build_cache.remember(workshop, inputs=given, pages=pages)
+                build_cache.remember(given, workshop)
     return workshop.site, sentences
 
 

@@ -14,7 +14,6 @@ from generators.site.view import ModelPage
 
 NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
 DATA = "data.md"
-MEMBERS = "Series members"
 
 
 def write_navigation(
@@ -22,12 +21,11 @@ def write_navigation(
     pages: Sequence[ModelPage],
     notebooks: Sequence[Notebook],
     series: Sequence[SeriesPage] | None,
-    members: Sequence[ModelPage] = (),
     *,
     whole: bool = True,
 ) -> None:
     """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
-    menu = navigation(pages, notebooks, series, members) if whole else navigation_of_report(pages)
+    menu = navigation(pages, notebooks, series) if whole else navigation_of_report(pages)
     staging.write(NAVIGATION, as_json(menu))
 
 
@@ -41,7 +39,6 @@ def navigation(
     pages: Sequence[ModelPage],
     notebooks: Sequence[Notebook],
     series: Sequence[SeriesPage] | None = None,
-    members: Sequence[ModelPage] = (),
 ) -> list[Any]:
     """Return the menu: titles and the pages behind them.
 
@@ -49,13 +46,11 @@ def navigation(
         pages: the models.
         notebooks: the notebooks.
         series: None where none are known.
-        members: members of series, which are folded.
     """
-    folded = [{MEMBERS: _linked(members)}] if members else []
     menu: list[Any] = [
         {"Home": "index.md"},
-        {"Models": ["models/index.md", *_linked(pages), *folded]},
-        {"Compare": ["compare.md", {"Who is alike?": "alike.md"}]},
+        {"Models": ["models/index.md", *_linked(pages)]},
+        {"Compare": "compare.md"},
         *_series(series),
         _findings(),
         {"What we learned": "learned.md"},
@@ -63,7 +58,7 @@ def navigation(
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    texts = [{"Methods": "methods.md"}, {"The paper": "paper.md"}, {"What the sources say": "statements.md"}]
+    texts = [{"Methods": "methods.md"}, {"What the sources say": "statements.md"}]
     about = ["about.md", *texts, {"Data": DATA}, {"Glossary": "glossary.md"}]
     return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
 

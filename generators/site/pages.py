@@ -12,7 +12,6 @@ import jinja2
 
 from generators import __version__
 from generators.base.errors import AtlasError, InputError
-from generators.base.plain import as_compact_json
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
@@ -20,9 +19,9 @@ from generators.compute.verify import outdated
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
-from generators.site.alike import FEWEST, alike
 from generators.site.api import write_api
 from generators.site.by_scheme import askable, scheme_finding
+from generators.site.drawn_pages import DrawnPage, drawing, page_of
 from generators.site.entities import Notable, write_like
 from generators.site.family import family_lessons, what_readers_asked
 from generators.site.feed import write_entries
@@ -32,9 +31,7 @@ from generators.site.groups import grouped
 from generators.site.home import home_curves
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
-from generators.site.neighbours import neighbours
 from generators.site.outlier_models import outlier_model
-from generators.site.page_cache import DrawnPage, drawing, page_of
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
@@ -54,8 +51,8 @@ PROCESSES = os.cpu_count() or 1  # that draw figures
 class Rendered:
     """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
 
-    `in_series` are pages of models that are in their series alone; `entities` the channels, heads and tokens that
-    results name, by model.
+    `in_series` are models that are shown on the page of their series; `entities` the channels, heads and tokens that
+    results name, by model with a page.
     """
 
     pages: list[ModelPage]
@@ -91,10 +88,9 @@ def render(
     listed = notebooks.listed(source) if whole else []
     series = None
     if whole and registry.series:
-        with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
-        series = write_series(registry, store, staging, templates, with_page)
+        series = write_series(registry, store, staging, templates, rendered.pages, rendered.in_series)
     _write_pages(rendered, registry, staging, templates, listed, store, series or ())
-    write_navigation(staging, rendered.pages, listed, series, rendered.in_series, whole=whole)
+    write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write([*rendered.pages, *rendered.in_series], staging)
     write_like(rendered.pages, rendered.entities, staging)
     if whole:
@@ -102,7 +98,7 @@ def render(
         write_api(rendered.pages, rendered.in_series, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_entries(rendered.pages, staging)
-        write_previews(rendered.pages, rendered.in_series, staging)
+        write_previews(rendered.pages, staging)
     return rendered
 
 
@@ -116,23 +112,25 @@ def _model_pages(
 ) -> Rendered:
     rendered, whole = Rendered([], [], []), bool(templates.globals["whole"])
     made = _drawn(registry, store, staging, unavailable, rendered, report, whole=whole)
-    counted = [each.page for model, each in made if not model.only_in_series]
+    counted = [each.page for _, each in made if each.page.series_page is None]
+    rendered.in_series.extend(each.page for _, each in made if each.page.series_page is not None)
     for model, each in made:
         page = each.page
+        rendered.damaged.extend(page.damaged)
+        if page.series_page is not None:
+            continue
         with _costing_only(model, rendered, report):
             text = templates.get_template("model.md.j2").render(
                 root="../../",
                 page=page,
                 outlier=outlier_model(page, counted),
-                beside_series=model.only_in_series,
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
                 seeds=seed_ranges(model, registry, store) if whole else {},
             )
             staging.write(f"models/{page.name}.md", text)
-            (rendered.in_series if model.only_in_series else rendered.pages).append(page)
+            rendered.pages.append(page)
             rendered.entities[page.name] = each.entities
-            rendered.damaged.extend(page.damaged)
     return rendered
 
 
@@ -152,12 +150,20 @@ def _drawn(
     with drawing(models, store, staging, PROCESSES, report, whole=whole) as draw:
         for model in models:
             with _costing_only(model, rendered, report):
-                found = page_of(model, draw(model), staging, unavailable.get(model.name))
+                series_page = _series_page(model, registry, store) if whole else None
+                found = page_of(model, draw(model), staging, unavailable.get(model.name), series_page)
                 if found is not None:
                     made.append((model, found))
                 elif not model.only_in_series:
                     rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
     return made
+
+
+def _series_page(model: Model, registry: Registry, store: Store) -> str | None:
+    """Return where a model is shown that has no page of its own: on that of its series, if this has one."""
+    if not model.only_in_series:
+        return None
+    return next((f"series/{one.name}/" for one in series_of(model, registry, store)), "series/")
 
 
 @contextmanager
@@ -249,10 +255,6 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     every = [*pages, *rendered.in_series]
     writer.write("models/index.md", "models.md.j2", askable=askable(every), scheme_finding=scheme_finding())
     writer.write("compare.md", "compare.md.j2")
-    writer.write("paper.md", "paper.md.j2")
-    models_alike = alike(pages)
-    writer.write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(pages))
-    writer.staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
     site = os.environ.get("SITE_URL", "").strip() or "https://…/"
     writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
     if writer.shared["is_many"]:
@@ -260,13 +262,10 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
 
 
 def _write_findings(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
-    """Write the list of findings and the page of each; of many models, one in words as well."""
+    """Write the list of findings and the page of each."""
     writer.write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
-        about = _of_finding(finding, pages)
-        writer.write(f"findings/{finding.name}.md", "finding.md.j2", **about)
-        if writer.shared["is_many"]:
-            writer.write(f"findings/{finding.name}/models.md", "finding_models.md.j2", **about)
+        writer.write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, pages))
 
 
 @dataclass(frozen=True)
@@ -290,7 +289,6 @@ def _of_finding(finding: Finding[Any], pages: Sequence[ModelPage]) -> dict[str, 
         "finding": finding,
         "finding_rules": finding.rules,
         "shown": shown,
-        "computed": [(page, section) for page, section in shown if section.record.status == "computed"],
         "chosen": _chosen(shown),
         "by_family": _by_family(shown),
     }

@@ -89,7 +89,13 @@ def _beside(drawn: Any, made: Mapping[str, Any]) -> Any:
 
 
 def pictures(
-    judged: JudgedFinding, interactive: Mapping[str, Any], model: str, staging: Staging, lost: Lost | None = None
+    judged: JudgedFinding,
+    interactive: Mapping[str, Any],
+    model: str,
+    staging: Staging,
+    lost: Lost | None = None,
+    *,
+    signature_only: bool = False,
 ) -> list[Picture]:
     """Draw every figure of one finding of one model, but those that need numbers which were not measured yet.
 
@@ -100,6 +106,8 @@ def pictures(
         return made
     with _costing_its_figures(judged.finding.name, lost):
         for figure in judged.finding.figures(judged.measured):
+            if signature_only and figure.name != judged.finding.signature:
+                continue
             with suppress(NotMeasuredError):
                 made.append(_picture(judged, figure, interactive.get(figure.name), model, staging))
     return made

@@ -21,7 +21,6 @@ from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
 from generators.site.previews import PREVIEWS, Preview, plain_text, preview_of, read_previews, tags
 from generators.site.search import ENTRIES, add_entries, mend_lunr
-from generators.site.set_aside import put_back, set_aside
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
@@ -57,11 +56,9 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     previews: Mapping[str, Preview]
     has_feed: bool
-    aside: dict[str, list[str]]  # of each page that is being made
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Take over the menu."""
-        self.aside = {}
         folder = self._folder(config)
         if (folder / NAVIGATION).is_file():
             config.nav = read_navigation(folder)
@@ -90,11 +87,6 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
             page.update_date = str(page.meta.get(UPDATED) or max(dates))
         return env
 
-    def on_page_markdown(self, markdown: str, *, page: Any, **_: Any) -> str:
-        """Set aside what is HTML already."""
-        markdown, self.aside[page.file.src_uri] = set_aside(markdown)
-        return markdown
-
     def on_page_context(self, context: Any, *, page: Any, **_: Any) -> Any:
         """Escape the description: the theme writes it into an attribute as it is."""
         if page.meta.get("description"):
@@ -113,7 +105,6 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
         """Name the search, take over the palette, say what the page is; let links name files where none serves."""
-        output = put_back(output, self.aside.pop(page.file.src_uri, []))
         output = without_indents(with_its_scripts(with_theme_mended(output)))
         output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output

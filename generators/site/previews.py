@@ -44,9 +44,9 @@ def model_preview(page: ModelPage, staging: Staging) -> dict[str, bytes]:
     return {_of_model(page.name): _drawn(card, staging.cache, figure, shown)}
 
 
-def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], staging: Staging) -> None:
+def write_previews(pages: Sequence[ModelPage], staging: Staging) -> None:
     """Write the pictures of findings and of all other pages, and which page has which; models have theirs."""
-    made = {f"models/{page.name}": _preview(_of_model(page.name), model_card(page)) for page in (*pages, *in_series)}
+    made = {f"models/{page.name}": _preview(_of_model(page.name), model_card(page)) for page in pages}
     for finding in FINDINGS:
         path, card = f"{FOLDER}/findings/{finding.name}.png", finding_card(finding, pages)
         staging.write(path, _drawn(card, staging.cache))
@@ -100,7 +100,7 @@ def read_previews(folder: Path) -> dict[str, Preview]:
 
 def preview_of(page: str, known: Mapping[str, Preview]) -> Preview | None:
     """Return the preview of a page by its path without ending; None where there are none."""
-    return known.get(page) or known.get(page.removesuffix("/models")) or known.get(OTHERS)
+    return known.get(page) or known.get(OTHERS)
 
 
 def tags(preview: Preview, title: str, description: str, image: str, address: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What long checks of the atlas itself found, stored beside the results with date and commit: shown on About."""
+"""What long checks of the atlas itself found, stored beside the results with date and commit: shown on Methods."""
 
 import json
 from dataclasses import dataclass
@@ -54,7 +54,6 @@ class NullDraws(QualityReport):
     draws: int
     sizes: dict[str, int]
     nulls: dict[str, dict[str, Held]]
-    renewed: dict[str, str] = {}  # finding -> the commit at which it was measured anew
     not_opposite: dict[str, dict[str, str]] = {}  # claim -> null -> why it is no opposite of the claim
 
     @property
@@ -102,7 +101,6 @@ class Planted(QualityReport):
 
     draws: int
     plantings: list[PlantedScale]
-    renewed: dict[str, str] = {}  # finding -> the commit at which it was measured anew
 
 
 class JudgedThen(StoredPart):
@@ -147,7 +145,6 @@ class Tried(QualityReport):
     """What came of everything that was tried, by kind and outcome."""
 
     kinds: dict[str, dict[str, int]]
-    renewed: dict[str, str] = {}  # kind -> the commit at which it was tried anew
 
     @property
     def count(self) -> int:
@@ -190,74 +187,6 @@ class Large(QualityReport):
         """Return the most seconds and the most memory that any finding took of a shape."""
         taken = self.shapes[shape].values()
         return TakenByOne(status="", seconds=max(t.seconds for t in taken), mib=max(t.mib for t in taken))
-
-
-class BrowserRequests(StoredPart):
-    """What a browser asked for when it opened every page, and what their policies blocked."""
-
-    pages: int
-    requests: int
-    elsewhere: int
-    kept_out: int
-
-
-class Reproducible(QualityReport):
-    """How many files two builds of the site have, and which differ."""
-
-    files: int
-    differ: list[str]
-    looks: BrowserRequests | None = None
-
-
-class Audited(StoredPart):
-    """What Lighthouse found of one page: scores out of 100, times in milliseconds, and what misses the budget."""
-
-    page: str
-    scores: dict[str, float]
-    times: dict[str, float]
-    missed: list[str]
-
-
-class Required(StoredPart):
-    """What Lighthouse must find: scores of at least, milliseconds of at most."""
-
-    least: dict[str, float]
-    most: dict[str, float]
-
-
-class Lighthouse(QualityReport):
-    """One page of every kind as Lighthouse sees it; `speed` is the machine's, by Lighthouse's own measure."""
-
-    lighthouse: str
-    looks: int
-    speed: float
-    budget: Required
-    pages: dict[str, Audited]
-
-    @property
-    def missed(self) -> int:
-        """Return how many kinds of pages miss the budget."""
-        return sum(bool(page.missed) for page in self.pages.values())
-
-
-class Costs(StoredPart):
-    """What the site of many models takes: cold, of that MkDocs alone, from the cache, and where little changed."""
-
-    cold: float
-    mkdocs: float
-    from_cache: float
-    one_changed: float
-    unchanged_render: float
-    unchanged_build: float
-
-
-class Many(QualityReport):
-    """What a site of many made-up models weighs and costs: `seconds` of the processor, `clock` by the clock."""
-
-    models: int
-    seconds: Costs
-    clock: Costs
-    sizes: dict[str, float]
 
 
 class Timed(StoredPart):
@@ -406,9 +335,6 @@ REPORTS: dict[str, type[StoredPart]] = {
     "untabled": Untabled,
     "fuzz": Fuzz,
     "crash": Tried,
-    "reproducible": Reproducible,
-    "lighthouse": Lighthouse,
-    "many": Many,
     "large": Large,
     "bench": Benchmark,
 }

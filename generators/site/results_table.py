@@ -247,7 +247,7 @@ COLUMNS: tuple[Column, ...] = (
     _text(
         "page",
         "where the claim stands, from the root of this site",
-        lambda row: f"models/{row.page.name}/#claim-{row.claim.id}",
+        lambda row: row.page.claim_address(row.claim.id),
     ),
 )
 

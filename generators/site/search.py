@@ -99,8 +99,8 @@ def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[
 
     A member of a series has one entry in all: such models are many and much alike.
     """
-    address = f"models/{page.name}/"
-    if page.in_series:
+    address = page.address
+    if page.series_page is not None:
         return [_entry(address, f"{page.title} (series member)", _of_member(page), BOOST)]
     look_up = f"Any channel, head, token or position of {page.title}: all that is known of it in one place."
     return [
@@ -159,7 +159,7 @@ def answers() -> dict[str, list[str]]:
     """Return the words for which a place is the answer, by its address."""
     said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
     of_findings = {
-        f"findings/{finding.name}/": [*finding.facts.search] for finding in FINDINGS if finding.facts.search
+        f"findings/{finding.name}/": [*finding.words.search] for finding in FINDINGS if finding.words.search
     }
     return {one["at"]: one["words"] for one in said} | of_findings
 

@@ -22,6 +22,7 @@ from generators.site.held_out import Losses, losses
 from generators.site.pictures import DrawnFile, drawn
 from generators.site.series_curves import shown_curves
 from generators.site.staging import Staging
+from generators.site.view import ModelPage
 
 AXES = {"seed": "seed", "change": "change", "step": "training step"}
 HALF = 0.5  # of the loss's fall
@@ -202,9 +203,17 @@ class Emergence:
 
 
 def write_series(
-    registry: Registry, store: Store, staging: Staging, templates: jinja2.Environment, pages: Sequence[str]
+    registry: Registry,
+    store: Store,
+    staging: Staging,
+    templates: jinja2.Environment,
+    pages: Sequence[ModelPage],
+    shown_here: Sequence[ModelPage],
 ) -> list[SeriesPage]:
-    """Write the page of every series, with its figures, and the list of them; `pages` are models with a page."""
+    """Write the page of every series, with its figures, and the list of them.
+
+    `pages` are models with a page of their own, `shown_here` those that are shown on the page of a series.
+    """
     found = list(series_pages(registry, store))
     for one in found:
         name = one.series.name
@@ -217,7 +226,8 @@ def write_series(
             curves=shown_curves(name, one.members, one.axis, staging),
             emergence=_emergence(one, staging),
             losses=_losses(one, staging),
-            with_page=set(pages),
+            with_page={page.name for page in pages},
+            shown=[page for page in shown_here if page.series_page == f"series/{name}/"],
         )
         staging.write(f"series/{name}.md", text)
     if registry.series:

@@ -1,6 +1,6 @@
 """What the home page opens with: findings that a visitor can tell a friend, each with the picture that shows it.
 
-The results decide which ones: a claim that holds nowhere opens nothing. Each finding's `facts.py` names its claim;
+The results decide which ones: a claim that holds nowhere opens nothing. The facts of a finding name its claim;
 its template has the words, `headline`, and `teaser` for what is seen in the model shown.
 """
 

@@ -1,7 +1,7 @@
 """What pages are made from: a model with its findings, judged and drawn; a model that has none."""
 
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from generators.base.progress import Report
 from generators.checkpoint.registry import ON_OWN_SAMPLES, FolderSource, Model, Registry
-from generators.compute.judged import JudgedFinding, judged_model
+from generators.compute.judged import judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
 from generators.findings.contract import Finding
@@ -17,7 +17,7 @@ from generators.findings.facts import EntityKind
 from generators.findings.growing import NotMeasured, lacking
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
-from generators.site.pictures import Lost, Picture, interactive_figures, pictures
+from generators.site.pictures import Picture, interactive_figures, pictures
 from generators.site.staging import Staging
 
 PROBLEMS = {
@@ -114,13 +114,21 @@ class ModelPage:
     damaged: list[str]
     unavailable: str | None = None
     recipe: str | None = None
-    in_series: bool = False  # a member of a series, and in no count of models
-    adds: str | None = None  # to the other models, in a line
+    series_page: str | None = None  # on which it is, and in no count of models; None with a page of its own
 
     @property
     def name(self) -> str:
         """Return the model's name, which is also its page's."""
         return self.findings.model.name
+
+    @property
+    def address(self) -> str:
+        """Return where it is shown, from the site's root."""
+        return f"models/{self.name}/" if self.series_page is None else f"{self.series_page}#{self.name}"
+
+    def claim_address(self, claim: str) -> str:
+        """Return where one of its claims is, from the site's root."""
+        return f"{self.address}#claim-{claim}" if self.series_page is None else f"{self.series_page}#{claim}"
 
     @property
     def counted_as(self) -> str:
@@ -232,6 +240,7 @@ def titled(
     sections: list[Section],
     damaged: list[str],
     unavailable: str | None = None,
+    series_page: str | None = None,
 ) -> ModelPage:
     """Return what a model's page is made from, with what the registry says of the model."""
     title = published.model.title if model.title == model.name else model.title
@@ -246,13 +255,16 @@ def titled(
         damaged,
         unavailable,
         recipe=model.recipe,
-        in_series=model.only_in_series,
-        adds=model.adds,
+        series_page=series_page,
     )
 
 
-def model_page(model: Model, store: Store, staging: Staging, report: Report) -> ModelPage | None:
+def model_page(
+    model: Model, store: Store, staging: Staging, report: Report, *, in_series: bool = False
+) -> ModelPage | None:
     """Return what a model's page is made from, its figures drawn; None where it has no results.
+
+    Of a model that is shown `in_series`, one figure is drawn: the signature of the first finding that has one.
 
     Raises:
         InputError: what is stored of the model itself is damaged.
@@ -269,19 +281,20 @@ def model_page(model: Model, store: Store, staging: Staging, report: Report) -> 
         why = f"({type(error).__name__})"
         damaged.append(f"{model.name}: the figures of {finding} can't be drawn from the stored arrays {why}.")
 
-    interactive = interactive_figures(judged.findings, lost)
-    sections = [_section(each, interactive, published, staging, lost) for each in judged.findings]
+    interactive = {} if in_series else interactive_figures(judged.findings, lost)
+    sections: list[Section] = []
+    for each in judged.findings:
+        drawn: list[Picture] = []
+        if not in_series:
+            drawn = pictures(each, interactive, model.name, staging, lost)
+        elif not any(section.pictures for section in sections):
+            one = interactive_figures([each], lost)
+            drawn = pictures(each, one, model.name, staging, lost, signature_only=True)
+        claims = claims_about(each.finding.name, published)
+        sections.append(Section(each.finding, each.record, claims, drawn, each.stored is not None, each.measured))
     return titled(published, model, sections, list(dict.fromkeys(damaged)))
 
 
 def claims_about(finding: str, published: ModelFindings) -> list[ClaimRecord]:
     """Return the claims about one finding."""
     return [claim for claim in published.claims if claim.finding == finding]
-
-
-def _section(
-    judged: JudgedFinding, interactive: Mapping[str, Any], published: ModelFindings, staging: Staging, lost: Lost
-) -> Section:
-    finding, drawn = judged.finding, pictures(judged, interactive, published.model.name, staging, lost)
-    claims = claims_about(finding.name, published)
-    return Section(finding, judged.record, claims, drawn, judged.stored is not None, judged.measured)

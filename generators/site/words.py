@@ -1,7 +1,7 @@
 """Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -106,7 +106,6 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "table_header": header,
         "table_rows": body,
         "as_far_as_measured": as_far_as_measured,
-        "of_those_measured": of_those_measured,
         "paragraphs": paragraphs,
         "whole": whole,
         "added": added,
@@ -142,15 +141,6 @@ def as_far_as_measured(words: Callable[..., Markup], *given: Any) -> Markup:
         return words(*given)
     except NotMeasuredError:
         return NEEDS_MORE
-
-
-def of_those_measured(words: Callable[[Sequence[Any]], Markup], models: Sequence[Any]) -> Markup:
-    """Return what a macro says of models, without those that need to be measured again for it."""
-    said = as_far_as_measured(words, models)
-    if said is not NEEDS_MORE:
-        return said
-    able = [model for model in models if as_far_as_measured(words, [model]) is not NEEDS_MORE]
-    return (words(able) if able else Markup()) + NEEDS_MORE
 
 
 def question(finding: str) -> str:

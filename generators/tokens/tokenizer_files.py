@@ -1,4 +1,4 @@
-"""Read vocabularies: `tokenizer.json`, `vocab.json` with `merges.txt`, `vocab.txt`, or SentencePiece's model.
+"""Read vocabularies: of a GGUF file, `tokenizer.json`, `vocab.json` with `merges.txt`, `vocab.txt`, SentencePiece.
 
 What older files say is compared with the model's own tokenizer; where the two differ, tokens have no names.
 """
@@ -43,6 +43,8 @@ SPACE_MARKER = "▁"
 MOST_GROWTH = 256  # factor by which normalizers may lengthen a text
 FAR_BEYOND = 1_000_000  # ids: no known tokenizer exceeds its model's embeddings by as many
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
+IN_GGUF = "tokenizer.ggml."
+UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4  # types of tokens in llama.cpp
 
 
 @dataclass(frozen=True)
@@ -164,11 +166,13 @@ def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
     """Read a model's vocabulary; None where there is no tokenizer file, or none whose tokens are certain.
 
     Args:
-        files: `tokenizer.json` is read, or else `vocab.json` with `merges.txt`, or `vocab.txt`, or SentencePiece's
-            model; tokens that were added later are in further files.
+        files: of a GGUF file its own tokens are read; of others `tokenizer.json`, or else `vocab.json` with
+            `merges.txt`, or `vocab.txt`, or SentencePiece's model; tokens that were added later are in further files.
         size: the number of rows of E; ids for which the tokenizer has no token get a placeholder, tokens beyond are
             left out.
     """
+    if files.is_gguf:
+        return _certain(files, _read_gguf(files), size)
     for names, read in READERS:
         paths = [path for path in map(files.fetch, names) if path is not None]
         for path in paths:
@@ -281,11 +285,11 @@ def _added_later(files: Files) -> dict[int, tuple[str, bool]]:
         if isinstance(i, int):
             found[i] = content, True
     decoder = _object(files, TOKENIZER_CONFIG).get("added_tokens_decoder")
-    for i, entry in decoder.items() if isinstance(decoder, dict) else ():
-        if i.isdecimal() and len(i) < MOST_DIGITS and isinstance(entry, dict):
-            content = entry.get("content")
-            if isinstance(content, str):
-                found[int(i)] = content, entry.get("special") is True
+    for key, entry in decoder.items() if isinstance(decoder, dict) else ():
+        if key.isdecimal() and len(key) < MOST_DIGITS and isinstance(entry, dict):
+            text = entry.get("content")
+            if isinstance(text, str):
+                found[int(key)] = text, entry.get("special") is True
     return found
 
 
@@ -377,6 +381,38 @@ READERS: tuple[tuple[tuple[str, ...], Callable[[Sequence[Path], Files], Tokens |
     (("vocab.txt",), _read_word_pieces),
     *(((name,), _read_sentencepiece) for name in SENTENCEPIECE),
 )
+
+
+SPELLED_IN_GGUF = {
+    "gpt2": Spelling(byte_level=True),
+    "llama": Spelling(space=SPACE_MARKER, byte_tokens=True),
+}
+
+
+def _read_gguf(files: Files) -> Tokens | None:
+    """Read the tokens in a GGUF file; None where it has none, or spells them in a way that isn't known here."""
+    said = files.settings()
+    kind, strings, types, merges = (said.get(IN_GGUF + key) for key in ("model", "tokens", "token_type", "merges"))
+    spelling = SPELLED_IN_GGUF.get(str(kind))
+    if strings is None or spelling is None:
+        if strings is not None:
+            notices.say_once(f"{files.origin.place} has tokens of the kind {str(kind)[:40]!r}: they have no names.")
+        return None
+    types = [0] * len(strings) if types is None else types
+    if not _are(strings, str) or not _are(types, int) or not _are(merges or [], str) or len(types) != len(strings):
+        raise InputError(f"The tokenizer in {files.origin.place} can't be read: its lists don't fit together.")
+    literal = {UNKNOWN, CONTROL, USER_DEFINED} if spelling.byte_level else {UNKNOWN, CONTROL}
+    tokens = {
+        i: spelling.read_added(string, type_ != USER_DEFINED) if type_ in literal else spelling.read(string)
+        for i, (string, type_) in enumerate(zip(strings, types, strict=True))
+    }
+    pairs = ((left, right) for left, _, right in (merge.partition(" ") for merge in merges or ()))
+    ids = {string: i for i, string in enumerate(strings)}
+    return Tokens(tokens, spelling, tuple(_merges(pairs, ids, spelling)))
+
+
+def _are(values: object, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
 def _as_tokens(ids: Mapping[str, int], spelling: Spelling, special: Iterable[str | None]) -> dict[int, Token]:

@@ -1,7 +1,7 @@
 /* On a finding's page: any model's figure in the place of the first one's, with what the atlas says of that model. The
    address names the model. Without this script the first model's figure stays, and all stand small below. */
 
-import { all, element, find, onEveryPage, part } from "./dom.js";
+import { all, element, find, json, onEveryPage, part, root, verdict } from "./dom.js";
 
 const PARAMETER = "model";
 
@@ -21,13 +21,13 @@ function figureOf(small, title, id, usual) {
   return figure;
 }
 
-/** Return what the atlas says of a model: from this page, or, where there are many, from the page of all of them. */
-async function claimsOf(name) {
-  const selector = `[data-claims-of="${CSS.escape(name)}"]`;
-  const elsewhere = find("a[data-in-words]", HTMLAnchorElement);
-  if (!elsewhere) return document.querySelector(selector);
-  const response = await fetch(elsewhere.href);
-  return response.ok ? new DOMParser().parseFromString(await response.text(), "text/html").querySelector(selector) : null;
+/** Return what the claims about a finding say of a model. */
+async function claimsOf(name, finding) {
+  const { claims } = await json(new URL(`api/v1/models/${name}.json`, root()));
+  const items = claims
+    .filter((claim) => claim.finding === finding)
+    .map((claim) => element("li", {}, verdict(claim.verdict), `${claim.close ? " ≈" : ""} ${claim.answer}`));
+  return items.length ? element("ul", { className: "short" }, ...items) : null;
 }
 
 /**
@@ -44,12 +44,10 @@ async function show(place, small) {
   link.textContent = small.dataset.title ?? "";
   link.href = part("figcaption a", HTMLAnchorElement, small).href;
   document.dispatchEvent(new Event("atlas:pictures"));
-  const claims = await claimsOf(name);
+  const claims = await claimsOf(name, place.dataset.finding);
   if (!claims || place.dataset.model !== name) return; // another was chosen meanwhile
-  const copy = /** @type {HTMLElement} */ (claims.cloneNode(true));
-  delete copy.dataset.claimsOf;
   place.querySelector("ul.short")?.remove();
-  part(".chosen-model", HTMLElement, place).after(copy);
+  part(".chosen-model", HTMLElement, place).after(claims);
 }
 
 function enhance() {

@@ -12,7 +12,7 @@ const signed = (value) => (value > 0 ? `+${number(value)}` : number(value));
 
 function judged(claim, model, root) {
   if (!claim) return element("td", { textContent: "not judged" });
-  const link = element("a", { href: `${root}models/${model.name}/#claim-${claim.id}`, title: claim.answer }, verdict(claim.verdict));
+  const link = element("a", { href: root + model.claims + claim.id, title: claim.answer }, verdict(claim.verdict));
   if (claim.value === null) return element("td", {}, link);
   const whole = partOf(claim.unit);
   const [value, words] = whole === null ? [number(claim.value), claim.unit] : [`${number(100 * claim.value)} %`, whole];
@@ -100,7 +100,7 @@ async function helices(sides, root) {
     points: scaled(points),
     colours: points[0].map(() => style.colours[i]),
     label: (k) => `${titles[i]}\nposition ${first + k}`,
-    pick: (k) => ({ kind: "position", index: first + k, model: sides[i].model.name }),
+    pick: sides[i].model.only_in_series ? null : (k) => ({ kind: "position", index: first + k, model: sides[i].model.name }),
   }));
   const legend = titles.map((title, i) => [title, style.colours[i]]);
   const scene = () => ({ lines, axes: ["PC 1", "PC 2", "PC 3"], bar: null, legend });

@@ -1,5 +1,6 @@
 """The weights of small models as other software stores them, written down by its own rules."""
 
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,63 @@ GPT2_IN_GGUF = {
 }
 
 
+GEMMA3_CONFIG = {
+    **{key: value for key, value in LLAMA_CONFIG.items() if key not in ("tie_word_embeddings", "rope_theta")},
+    "model_type": "gemma3_text",
+    "num_hidden_layers": 7,
+    "head_dim": 32,
+    "sliding_window": 8,
+    "rope_theta": 1e6,
+    "query_pre_attn_scalar": 32,
+}
+GEMMA3_IN_GGUF = {
+    **IN_GGUF,
+    "post_attention_layernorm": "post_attention_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+}
+NAMES_IN_GGUF = {"gpt2": GPT2_IN_GGUF, "gemma3": GEMMA3_IN_GGUF}
+
+
+def gemma3_tensors() -> dict[str, Array]:
+    """Return the tensors of a small Gemma 3, in which gains are what is added to 1."""
+    c = GEMMA3_CONFIG
+    d, f, layers, head = c["hidden_size"], c["intermediate_size"], c["num_hidden_layers"], c["head_dim"]
+    a, b = head * c["num_attention_heads"], head * c["num_key_value_heads"]
+    shapes: dict[str, tuple[int, ...]] = {"embed_tokens": (c["vocab_size"], d), "norm": (d,)}
+    for i in range(layers):
+        names = ("input", "post_attention", "pre_feedforward", "post_feedforward")
+        shapes |= {f"layers.{i}.{name}_layernorm": (d,) for name in names}
+        heads = {"q_proj": (a, d), "k_proj": (b, d), "v_proj": (b, d), "o_proj": (d, a)}
+        heads |= {"q_norm": (head,), "k_norm": (head,)}
+        shapes |= {f"layers.{i}.self_attn.{name}": shape for name, shape in heads.items()}
+        shapes |= {f"layers.{i}.mlp.{name}_proj": (f, d) for name in ("up", "gate")}
+        shapes |= {f"layers.{i}.mlp.down_proj": (d, f)}
+    draw = np.random.default_rng(0)
+    return {f"model.{name}.weight": draw.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+
+
+def write_gemma3_gguf(path: Path, kind: str = "F32", **changed: Any) -> None:
+    """Write a small Gemma 3; llama.cpp's converter adds the 1 to gains."""
+    c = GEMMA3_CONFIG
+    said = {
+        **_sizes_in_gguf(LLAMA_SIZES),
+        "block_count": c["num_hidden_layers"],
+        "feed_forward_length": c["intermediate_size"],
+        "attention.head_count_kv": c["num_key_value_heads"],
+        **dict.fromkeys(("attention.key_length", "attention.value_length"), c["head_dim"]),
+        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
+        "attention.sliding_window": c["sliding_window"],
+        "rope.freq_base": c["rope_theta"],
+    }
+    tensors = {
+        name: tensor + 1 if name.endswith("norm.weight") else tensor for name, tensor in gemma3_tensors().items()
+    }
+    write_gguf(path, "gemma3", tensors, said | changed, kind)
+
+
 def llama_tensors() -> dict[str, Array]:
     c = LLAMA_CONFIG
     return tensors_of_llama(
@@ -165,6 +223,47 @@ def permuted(weights: Array, n_head: int) -> Array:
     """Return Llama's queries or keys as llama.cpp's converter stores them (its `LlamaModel.permute`)."""
     halves = weights.reshape(n_head, 2, weights.shape[0] // n_head // 2, *weights.shape[1:])
     return halves.swapaxes(1, 2).reshape(weights.shape)
+
+
+# Mistral's own files
+
+IN_MISTRAL = {
+    "model.embed_tokens": "tok_embeddings",
+    "model.norm": "norm",
+    "lm_head": "output",
+    "input_layernorm": "attention_norm",
+    "post_attention_layernorm": "ffn_norm",
+    **{f"self_attn.{name}_proj": f"attention.w{name}" for name in "qkvo"},
+    "mlp.gate_proj": "feed_forward.w1",
+    "mlp.up_proj": "feed_forward.w3",
+    "mlp.down_proj": "feed_forward.w2",
+}
+MISTRAL_PARAMS = {
+    "dim": 64,
+    "n_layers": 2,
+    "head_dim": 16,
+    "hidden_dim": 96,
+    "n_heads": 4,
+    "n_kv_heads": 2,
+    "norm_eps": 1e-5,
+    "vocab_size": 40,
+    "rope_theta": 10000.0,
+}
+
+
+def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return Llama's tensors as Mistral names and stores them: queries and keys turn neighboring channels."""
+    heads = {"q_proj": LLAMA_CONFIG["num_attention_heads"], "k_proj": LLAMA_CONFIG["num_key_value_heads"]}
+    out = {}
+    for name, tensor in tensors.items():
+        module = name.removesuffix(".weight")
+        if module in IN_MISTRAL:
+            out[f"{IN_MISTRAL[module]}.weight"] = tensor
+        else:
+            _, _, layer, rest = module.split(".", 3)
+            turned = permuted(tensor, heads[key]) if (key := rest.split(".")[-1]) in heads else tensor
+            out[f"layers.{layer}.{IN_MISTRAL[rest]}.weight"] = np.ascontiguousarray(turned)
+    return out
 
 
 def _in_gguf(name: str, known: Mapping[str, str]) -> str:
@@ -182,18 +281,23 @@ def write_gguf(
     said: Mapping[str, Any],
     kind: str = "F16",
     extra: Mapping[str, Array] | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a GGUF file: matrices of type `kind`, vectors as F32."""
+    """Write a GGUF file: matrices of type `kind`, or as `kinds` says, vectors as F32."""
     import gguf
 
-    known = GPT2_IN_GGUF if arch == "gpt2" else IN_GGUF
+    known = NAMES_IN_GGUF.get(arch, IN_GGUF)
     writer = gguf.GGUFWriter(path, arch)
     for key, value in said.items():
-        add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
-        add(f"{arch}.{key}", value)
+        add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string, list: writer.add_array}
+        add[type(value)](key if key.startswith("tokenizer.") else f"{arch}.{key}", value)
     stored = {_in_gguf(name, known): tensor for name, tensor in tensors.items()} | dict(extra or {})
     for name, tensor in stored.items():
-        as_type = getattr(gguf.GGMLQuantizationType, kind if tensor.ndim == 2 else "F32")
+        if tensor.dtype == np.float64:
+            writer.add_tensor(name, tensor)
+            continue
+        named = (kinds or {}).get(name, kind)
+        as_type = getattr(gguf.GGMLQuantizationType, named if tensor.ndim == 2 else "F32")
         data = gguf.quants.quantize(np.ascontiguousarray(tensor), as_type)
         writer.add_tensor(name, data, raw_dtype=as_type)
     writer.write_header_to_file()
@@ -233,10 +337,106 @@ def _sizes_in_gguf(sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL) -> None:
-    said = {**_sizes_in_gguf(sizes), "attention.layer_norm_epsilon": 1e-5}
+def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more: Any) -> None:
+    said = {**_sizes_in_gguf(sizes), "attention.layer_norm_epsilon": 1e-5, **more}
     tensors = {
         name: tensor.T.copy() if name.endswith(CONV1D) else tensor
         for name, tensor in tensors_of("gpt2", sizes).items()
     }
     write_gguf(path, "gpt2", tensors, said, kind)
+
+
+# CTranslate2, as its converter writes Whisper
+
+WHISPER_SIZES = {"d": 16, "f": 24, "V": 30, "encoder": 12, "decoder": 9}
+WHISPER_CONFIG = {
+    "model_type": "whisper",
+    "d_model": 16,
+    "vocab_size": 30,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "max_source_positions": 12,
+    "max_target_positions": 9,
+}
+CT2_TYPES = {"float32": 0, "int8": 1, "int16": 2, "float16": 4}
+
+
+def whisper_tensors() -> dict[str, Array]:
+    """Return the tensors of a small Whisper by transformers' names, without those that no table reads."""
+    s = WHISPER_SIZES
+    d, f = s["d"], s["f"]
+    shapes: dict[str, tuple[int, ...]] = {"model.decoder.embed_tokens": (s["V"], d)}
+    for half in ("encoder", "decoder"):
+        shapes |= {f"model.{half}.embed_positions": (s[half], d), f"model.{half}.layer_norm": (d,)}
+        for i in range(2):
+            layer = f"model.{half}.layers.{i}"
+            shapes |= {f"{layer}.self_attn.{name}": (d, d) for name in ("q_proj", "k_proj", "v_proj", "out_proj")}
+            shapes |= {f"{layer}.fc1": (f, d), f"{layer}.fc2": (d, f)}
+            shapes |= {f"{layer}.{name}": (d,) for name in ("self_attn_layer_norm", "final_layer_norm")}
+    draw = np.random.default_rng(0)
+    tensors = {f"{name}.weight": draw.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    biased = [name for name in shapes if "embed" not in name and not name.endswith("k_proj")]
+    return tensors | {f"{name}.bias": draw.standard_normal(shapes[name][0], np.float32) for name in biased}
+
+
+def whisper_in_ct2(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the same by CTranslate2's names: queries, keys and values are one matrix."""
+    out: dict[str, Array] = {"decoder/embeddings/weight": tensors["model.decoder.embed_tokens.weight"]}
+    for half in ("encoder", "decoder"):
+        theirs = f"model.{half}"
+        out[f"{half}/num_heads"] = np.array(WHISPER_CONFIG[f"{half}_attention_heads"], np.int16)
+        out[f"{half}/position_encodings/encodings"] = tensors[f"{theirs}.embed_positions.weight"]
+        norms, linears = {f"{theirs}.layer_norm": f"{half}/layer_norm"}, {}
+        for i in range(2):
+            layer, ours = f"{theirs}.layers.{i}", f"{half}/layer_{i}"
+            norms |= {f"{layer}.self_attn_layer_norm": f"{ours}/self_attention/layer_norm"}
+            norms |= {f"{layer}.final_layer_norm": f"{ours}/ffn/layer_norm"}
+            linears |= {f"{layer}.self_attn.out_proj": f"{ours}/self_attention/linear_1"}
+            linears |= {f"{layer}.fc1": f"{ours}/ffn/linear_0", f"{layer}.fc2": f"{ours}/ffn/linear_1"}
+            q, k, v = (f"{layer}.self_attn.{name}_proj" for name in "qkv")
+            fused = f"{ours}/self_attention/linear_0"
+            out[f"{fused}/weight"] = np.concatenate([tensors[f"{name}.weight"] for name in (q, k, v)])
+            none = np.zeros_like(tensors[f"{q}.bias"])
+            out[f"{fused}/bias"] = np.concatenate([tensors[f"{q}.bias"], none, tensors[f"{v}.bias"]])
+        for there, here in norms.items():
+            out |= {f"{here}/gamma": tensors[f"{there}.weight"], f"{here}/beta": tensors[f"{there}.bias"]}
+        for there, here in linears.items():
+            out |= {f"{here}/{kind}": tensors[f"{there}.{kind}"] for kind in ("weight", "bias")}
+    return out
+
+
+def in_eight_bits(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return CTranslate2's tensors with matrices in 8 bits, each row with its scale."""
+    out = dict(tensors)
+    for name, tensor in tensors.items():
+        if name.endswith("/weight"):
+            scale = 127 / np.abs(tensor).max(1)
+            out |= {name: np.rint(tensor * scale[:, None]).astype(np.int8), f"{name}_scale": scale.astype(np.float32)}
+    return out
+
+
+def write_ctranslate2(
+    path: Path,
+    tensors: Mapping[str, Array] | None = None,
+    aliases: Mapping[str, str] | None = None,
+    spec: str = "WhisperSpec",
+    version: int = 6,
+) -> None:
+    """Write a model.bin; a small Whisper whose output matrix is tied, unless it says otherwise."""
+    stored = whisper_in_ct2(whisper_tensors()) if tensors is None else tensors
+    names = {"decoder/projection/weight": "decoder/embeddings/weight"} if aliases is None else aliases
+
+    def text(value: str) -> bytes:
+        return struct.pack("<H", len(value) + 1) + value.encode() + b"\0"
+
+    out = [struct.pack("<I", version), text(spec), struct.pack("<II", 3, len(stored))]
+    for name, tensor in stored.items():
+        out += [text(name), struct.pack(f"<B{tensor.ndim}I", tensor.ndim, *tensor.shape)]
+        out += [struct.pack("<BI", CT2_TYPES[tensor.dtype.name], tensor.nbytes), tensor.tobytes()]
+    out += [struct.pack("<I", len(names)), *(text(alias) + text(name) for alias, name in names.items())]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(out))

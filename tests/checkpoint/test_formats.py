@@ -20,7 +20,7 @@ from generators.compute import run_text
 from generators.compute.plan import inputs, open_model, plan
 from generators.findings import FINDINGS
 from tests.checkpoint import other_software as other
-from tests.checkpoints import SMALL, WEIGHTS, Sizes, config_of, tensors_of, write_checkpoint, write_json
+from tests.checkpoints import SMALL, WEIGHTS, Sizes, config_of, read_model, tensors_of, write_checkpoint, write_json
 
 GPT2 = tensors_of("gpt2")
 LAYERS = range(SMALL.n_layer)
@@ -153,6 +153,106 @@ def test_a_character_level_vocabulary_is_a_pickle_and_that_is_said(torch, tmp_pa
     (other.write_nanogpt(torch, tmp_path, other.nanogpt_of(GPT2)) / "meta.pkl").write_bytes(b"\x80\x04never opened")
     opened(tmp_path)
     assert "its meta.pkl is a pickle, which isn't read: its tokens have no names." in said[0]
+
+
+# Mistral
+
+
+def write_mistral(folder: Path, **changed: object) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(other.in_mistral(other.llama_tensors()), folder / "consolidated.safetensors")
+    write_json(folder / "params.json", {**other.MISTRAL_PARAMS, **changed})
+    return folder
+
+
+def test_mistrals_own_files_are_read_as_the_same_weights_saved_by_transformers(tmp_path):
+    config = {**other.LLAMA_CONFIG, "model_type": "mistral", "sliding_window": 8, "max_position_embeddings": 128}
+    wanted = read_model(tmp_path / "original", config, other.llama_tensors())
+    folder = write_mistral(tmp_path / "own", sliding_window=8, max_seq_len=128)
+    for path in (folder, folder / "consolidated.safetensors"):
+        read = opened(path)
+        assert_same(read, wanted)
+        assert set(read) == set(wanted)
+        assert (read.architecture.rotary, read.architecture.windows) == (
+            wanted.architecture.rotary,
+            wanted.architecture.windows,
+        )
+    assert read.record("blocks.0.attn.q").name == "layers.0.attention.wq.weight"
+
+
+def test_mistrals_own_files_give_what_they_give_to_mistrals_own_code(torch, tmp_path):
+    """Queries and keys are turned as complex numbers there, in halves by transformers."""
+    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
+    files = in_folder(write_mistral(tmp_path))
+    config = transformers.AutoConfig.for_model(**files.config())
+    model = transformers.MistralForCausalLM(config).eval()
+    tensors = {name: torch.from_numpy(tensor) for name, tensor in files.as_transformers()}
+    model.load_state_dict({name if "lm_head" in name else f"model.{name}": t for name, t in tensors.items()})
+    ids = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6])
+    own = {name: torch.from_numpy(t) for name, t in other.in_mistral(other.llama_tensors()).items()}
+    with torch.no_grad():
+        np.testing.assert_allclose(model(ids[None]).logits[0], by_mistral(torch, own, ids), rtol=1e-3, atol=1e-3)
+
+
+def by_mistral(torch, own, ids):
+    """Return the logits that mistral-inference computes, in few lines."""
+    p, n = other.MISTRAL_PARAMS, len(ids)
+    rates = p["rope_theta"] ** -(torch.arange(0, p["head_dim"], 2) / p["head_dim"])
+    turns = torch.polar(torch.ones(n, len(rates)), torch.outer(torch.arange(n).float(), rates))[:, None]
+
+    def normed(x, name):
+        return x * torch.rsqrt((x**2).mean(-1, keepdim=True) + p["norm_eps"]) * own[name]
+
+    def turned(x, heads):
+        pairs = torch.view_as_complex(x.view(n, heads, -1, 2))
+        return torch.view_as_real(pairs * turns).flatten(2)
+
+    x = own["tok_embeddings.weight"][ids]
+    for i in range(p["n_layers"]):
+        at = {name: own[f"layers.{i}.attention.w{name}.weight"] for name in "qkvo"}
+        mlp = [own[f"layers.{i}.feed_forward.w{k}.weight"] for k in (1, 2, 3)]
+        h = normed(x, f"layers.{i}.attention_norm.weight")
+        q, k = turned(h @ at["q"].T, p["n_heads"]), turned(h @ at["k"].T, p["n_kv_heads"])
+        shared = p["n_heads"] // p["n_kv_heads"]
+        k, v = (one.repeat_interleave(shared, 1) for one in (k, (h @ at["v"].T).view(n, p["n_kv_heads"], -1)))
+        scores = torch.einsum("qhc,khc->hqk", q, k) * p["head_dim"] ** -0.5
+        scores = scores.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf).softmax(-1)
+        x = x + torch.einsum("hqk,khc->qhc", scores, v).flatten(1) @ at["o"].T
+        h = normed(x, f"layers.{i}.ffn_norm.weight")
+        x = x + (torch.nn.functional.silu(h @ mlp[0].T) * (h @ mlp[2].T)) @ mlp[1].T
+    return normed(x, "norm.weight") @ own["output.weight"].T
+
+
+@pytest.mark.parametrize(("window", "base"), [(None, 1e6), (8, 1e4)])
+def test_where_mistral_names_no_base_it_follows_from_the_window(tmp_path, window, base):
+    folder = write_mistral(tmp_path, rope_theta=None, sliding_window=window)
+    assert in_folder(folder).config()["rope_theta"] == base
+
+
+@pytest.mark.parametrize(
+    "changed", [{"moe": {"num_experts": 8}}, {"yarn": {"factor": 16}}, {"quantization": {"a": 1}}]
+)
+def test_what_mistral_sets_and_no_table_knows_is_refused(tmp_path, changed):
+    with pytest.raises(InputError, match=f"whose params.json sets {next(iter(changed))} to"):
+        opened(write_mistral(tmp_path, **changed))
+
+
+# nanochat
+
+
+def test_of_nanochat_the_token_embedding_is_read_and_the_rest_said(torch, tmp_path):
+    state = {f"transformer.h.{i}.attn.c_q.weight": torch.ones(8, 8) for i in range(3)}
+    state |= {"transformer.wte.weight": torch.ones(64, 8).bfloat16(), "lm_head.weight": torch.ones(64, 8)}
+    torch.save(state, tmp_path / "model_000650.pt")
+    torch.save({"state": {}, "param_groups": [{"lr": 0.1}]}, tmp_path / "optim_000650_rank0.pt")
+    write_json(tmp_path / "meta_000650.json", {"model_config": {"n_head": 2, "sequence_len": 32, "vocab_size": 60}})
+    for path in (tmp_path, tmp_path / "model_000650.pt"):
+        read = opened(path)
+        assert list(read) == ["token_embedding"]
+        assert (read.architecture.n_layer, read.architecture.n_head, read.architecture.n_ctx) == (3, 2, 32)
+        assert "no table for models of type nanochat" in read.family.without["attn.q"]
+    (tmp_path / "meta_000650.json").unlink()
+    assert opened(tmp_path).architecture.vocab_size == 64
 
 
 # TransformerLens

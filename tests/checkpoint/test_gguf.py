@@ -8,10 +8,15 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
-from generators.checkpoint.sources import files
+from generators.checkpoint.registry import Registry
+from generators.checkpoint.sources import Places, files, in_folder
+from generators.checkpoint.sources.gguf_files import IN_BLOCKS, Gguf
+from generators.checkpoint.sources.gguf_models import of_gguf
+from generators.checkpoint.typed import find_model
+from generators.compute.plan import open_model, prepare
 from tests.checkpoint import other_software as other
-from tests.checkpoint.test_formats import as_gpt2, assert_same, opened
-from tests.checkpoints import read_model
+from tests.checkpoint.test_formats import as_gpt2, assert_same, model_of, opened
+from tests.checkpoints import read_model, tensors_of, write_json
 
 
 def as_llama(folder: Path, **changed: object) -> Checkpoint:
@@ -49,6 +54,68 @@ def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_
         assert record.sha256 == hashlib.sha256(stored[record.name]).hexdigest()
 
 
+def write_random_blocks(gguf, path: Path, kind: str, rows: int = 5, blocks: int = 3) -> np.ndarray:
+    """Write a tensor of random bytes, and return the numbers that the package finds in them."""
+    as_type = gguf.GGMLQuantizationType[kind]
+    size = gguf.GGML_QUANT_SIZES[as_type][1]
+    stored = np.random.default_rng(0).integers(0, 256, (rows, blocks * size), np.uint8)
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tensor("t", stored, raw_dtype=as_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with np.errstate(all="ignore"):
+        return gguf.quants.dequantize(stored, as_type)
+
+
+@pytest.mark.parametrize("kind", IN_BLOCKS)
+def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(gguf, tmp_path, kind):
+    wanted = write_random_blocks(gguf, tmp_path / "model.gguf", kind)
+    form, path = Gguf(), tmp_path / "model.gguf"
+    header = form.header(path, "t")
+    assert (header.dtype, header.shape) == (kind, wanted.shape)
+    with np.errstate(all="ignore"):
+        for rows in (..., slice(1, 3), slice(4, 5)):
+            read = form.numbers(header, form.rows(path, "t", rows))
+            assert read.dtype == np.float32
+            assert read.tobytes() == wanted[rows].tobytes()
+
+
+def test_every_type_of_blocks_that_the_package_knows_is_read(gguf):
+    known = {kind.name for kind in gguf.quants._type_traits}
+    assert set(IN_BLOCKS) == known - {"BF16"}
+
+
+def test_one_row_of_blocks_is_refused(gguf, tmp_path):
+    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
+    writer.add_tensor("t", np.zeros(18, np.uint8), raw_dtype=gguf.GGMLQuantizationType.Q4_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(InputError, match=r"t in model\.gguf is one row of Q4_0"):
+        Gguf().rows(tmp_path / "model.gguf", "t", ...)
+
+
+def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(gguf, tmp_path):
+    path = tmp_path / "model.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    words, scores = [f"wörd {i}" for i in range(5000)], [i / 4 for i in range(5000)]
+    writer.add_array("words", words)
+    writer.add_array("scores", scores)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    said = Gguf().settings(path)
+    assert (said["words"], said["scores"]) == (words, scores)
+    content = path.read_bytes()
+    for length in (len(content) // 4, len(content) - 400):  # among the words, and among the scores
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError, match="isn't a whole GGUF file"):
+            Gguf().settings(path)
+
+
 def test_gpt2_as_gguf_is_gpt2_and_a_tied_file_has_no_output_matrix(gguf, tmp_path):
     other.write_gpt2_gguf(tmp_path / "tiny.gguf")
     assert_same(opened(tmp_path / "tiny.gguf"), as_gpt2(tmp_path / "gpt2"))
@@ -76,10 +143,67 @@ def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path
 
 
 @pytest.mark.parametrize(
+    ("kind", "note"),
+    [
+        ("F16", None),
+        (
+            "Q8_0",
+            "A quantized copy, with 8 bits per weight (tensors: 16 Q8_0, 5 F32). All its numbers carry rounding.",
+        ),
+        (
+            "Q4_1",
+            "A quantized copy, with 4 bits per weight (tensors: 16 Q4_1, 5 F32). All its numbers carry rounding.",
+        ),
+    ],
+)
+def test_a_quantized_copy_is_said_to_be_one_in_its_record(gguf, tmp_path, kind, note):
+    other.write_llama_gguf(tmp_path / "model.gguf", kind)
+    assert prepare(open_model(model_of(tmp_path), Places()), []).record.notes == note
+
+
+def test_gemma_3_as_gguf_is_gemma_3(gguf, tmp_path):
+    wanted = read_model(tmp_path / "original", other.GEMMA3_CONFIG, other.gemma3_tensors())
+    other.write_gemma3_gguf(tmp_path / "model.gguf")
+    read = opened(tmp_path / "model.gguf")
+    assert set(read) == set(wanted)
+    assert read.architecture == wanted.architecture
+    assert read.architecture.windows == (8, 8, 8, 8, 8, None, 8)
+    for role in wanted:
+        np.testing.assert_array_equal(read[role], wanted[role], err_msg=role)
+    assert read.layout("final_norm.gain") != wanted.layout("final_norm.gain")  # so keys differ as tensors do
+
+
+@pytest.mark.parametrize(("layers", "scalar"), [(26, 256), (62, 5376 // 32)])
+def test_scores_of_the_largest_gemma_3_are_scaled_by_its_width(layers, scalar):
+    said = {"block_count": layers, "embedding_length": 5376, "attention.head_count": 32, "attention.key_length": 256}
+    said |= {"context_length": 8, "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 1e6}
+    named = {f"gemma3.{key}": value for key, value in said.items()} | {"general.architecture": "gemma3"}
+    assert of_gguf(named, {}, lambda name: np.zeros(0), "it").config["query_pre_attn_scalar"] == scalar
+
+
+@pytest.mark.parametrize("write", [other.write_llama_gguf, other.write_gemma3_gguf, other.write_gpt2_gguf])
+def test_tensors_are_handed_to_transformers_as_it_names_and_stores_them(gguf, tmp_path, write):
+    write(tmp_path / "model.gguf", "F32")
+    originals = {
+        other.write_llama_gguf: other.llama_tensors,
+        other.write_gemma3_gguf: other.gemma3_tensors,
+        other.write_gpt2_gguf: lambda: tensors_of("gpt2"),
+    }
+    wanted = {name.removeprefix("model."): tensor for name, tensor in originals[write]().items()}
+    handed = dict(in_folder(tmp_path).as_transformers())
+    assert set(handed) == set(wanted)
+    for name, tensor in wanted.items():
+        np.testing.assert_allclose(handed[name], tensor, rtol=0, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(
     ("changed", "sentence"),
     [
         ({"arch": "mamba"}, "architecture 'mamba'. The atlas reads GGUF files of llama, qwen2, qwen3, gpt2"),
-        ({"kind": "Q4_0"}, "quantized to Q4_0; the atlas reads GGUF files of F32, F16, BF16, Q8_0"),
+        (
+            {"extra": {"odd.weight": np.ones((2, 2))}},
+            "has tensors of the type F64",
+        ),
         ({"expert_count": 8}, "several MLPs per layer"),
         ({"rope.scaling.type": "yarn"}, "rotations are scaled by 'yarn'"),
         ({"rope.dimension_count": 8}, "heads are turned in part"),
@@ -93,6 +217,78 @@ def test_gguf_files_that_are_not_read_say_why(gguf, tmp_path, changed, sentence)
         opened(tmp_path)
 
 
+def shards_of(gguf, whole: Path, folder: Path, count: int = 3, *, said_of: int | None = None) -> list[Path]:
+    """Divide a GGUF file as llama-gguf-split does: the first shard says everything, the others their number."""
+    folder.mkdir()
+    reader = gguf.GGUFReader(whole)
+    paths = []
+    for at in range(count):
+        paths.append(folder / f"tiny-{at + 1:05d}-of-{count:05d}.gguf")
+        writer = gguf.GGUFWriter(paths[-1], "llama")
+        writer.kv_data = [{}]
+        for name, value in () if at else said_in(reader):
+            add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
+            add(name, value)
+        writer.add_uint16("split.no", at)
+        writer.add_uint16("split.count", count)
+        writer.add_int32("split.tensors.count", said_of or len(reader.tensors))
+        for tensor in reader.tensors[at::count]:
+            writer.add_tensor(tensor.name, np.array(tensor.data), raw_dtype=tensor.tensor_type)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+    return paths
+
+
+def said_in(reader):
+    return [(name, field.contents()) for name, field in reader.fields.items() if not name.startswith("GGUF.")]
+
+
+def test_shards_are_read_as_the_whole_file_by_whichever_name(gguf, tmp_path):
+    other.write_llama_gguf(tmp_path / "whole.gguf", "Q8_0")
+    wanted, paths = opened(tmp_path / "whole.gguf"), shards_of(gguf, tmp_path / "whole.gguf", tmp_path / "split")
+    assert find_model(str(paths[1]), Registry(models=())).name == "tiny"
+    for path in (tmp_path / "split", *paths):
+        read = opened(path)
+        assert read.architecture == wanted.architecture
+        assert [read.content(role) for role in read] == [wanted.content(role) for role in wanted]
+    write_json(tmp_path / "split" / "config.json", {"model_type": "bert"})  # llama.cpp doesn't read it either
+    assert opened(tmp_path / "split").architecture == wanted.architecture
+    paths[1].unlink()
+    for path in (tmp_path / "split", paths[2]):
+        with pytest.raises(InputError, match="holds 2 of 3 shards: number 2 is missing"):
+            opened(path)
+
+
+def test_shards_of_two_models_are_refused(gguf, tmp_path):
+    other.write_llama_gguf(tmp_path / "whole.gguf")
+    shards_of(gguf, tmp_path / "whole.gguf", tmp_path / "split", said_of=30)
+    with pytest.raises(InputError, match="has 21 tensors, and its first file says 30"):
+        opened(tmp_path / "split")
+
+
+def test_an_adapter_is_refused_with_the_command_that_merges_it(gguf, tmp_path):
+    writer = gguf.GGUFWriter(tmp_path / "my-lora.gguf", "llama")
+    writer.add_type("adapter")
+    writer.add_tensor("blk.0.attn_q.weight.lora_a", np.ones((2, 4), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(InputError, match=r"is a LoRA adapter in GGUF .* `llama-export-lora -m BASE"):
+        opened(tmp_path / "my-lora.gguf")
+
+
+def test_of_several_quantizations_one_is_named_and_what_lets_a_model_see_is_none(gguf, tmp_path):
+    for kind in ("Q4_0", "Q8_0"):
+        other.write_llama_gguf(tmp_path / f"tiny-{kind}.gguf", kind)
+    with pytest.raises(InputError, match=r"several files of weights \(tiny-Q4_0.gguf, tiny-Q8_0.gguf\): name one"):
+        opened(tmp_path)
+    (tmp_path / "tiny-Q8_0.gguf").rename(tmp_path / "mmproj-tiny.gguf")
+    assert opened(tmp_path).record("blocks.0.attn.q").dtype == "Q4_0"
+
+
 def test_a_damaged_gguf_file_is_a_sentence(gguf, tmp_path):
     other.write_llama_gguf(tmp_path / "model.gguf")
     content = (tmp_path / "model.gguf").read_bytes()
@@ -100,10 +296,3 @@ def test_a_damaged_gguf_file_is_a_sentence(gguf, tmp_path):
         (tmp_path / "model.gguf").write_bytes(content[:length])
         with pytest.raises(InputError, match="isn't a whole GGUF file"):
             opened(tmp_path)
-
-
-def test_without_its_package_a_gguf_file_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("generators.checkpoint.sources.gguf_files.find_spec", lambda name: None)
-    (tmp_path / "model.gguf").write_bytes(b"GGUF\x03\0\0\0")
-    with pytest.raises(InputError, match=r"pip install 'helix-atlas\[gguf\]'"):
-        opened(tmp_path)

@@ -47,6 +47,10 @@ def transposed(folder: Path) -> None:
     write_checkpoint(folder, changed=turned, config=config_of("gpt2"))
 
 
+def of_llm_c(folder: Path) -> None:
+    np.array([20240326, 3, 1024, *[0] * 253], "<i4").tofile(folder / "gpt2_124M.bin")
+
+
 FOLDERS: dict[str, tuple[Lay, str]] = {
     "DeepSpeed's folder": (named("latest", "zero_to_fp32.py", "global_step9/x"), "DeepSpeed.*python zero_to_fp32.py"),
     "DeepSpeed's step": (named("mp_rank_00_model_states.pt"), "DeepSpeed.*python zero_to_fp32.py"),
@@ -58,6 +62,7 @@ FOLDERS: dict[str, tuple[Lay, str]] = {
     "PyTorch's distributed checkpoint": (named(".metadata", "__0_0.distcp"), "distributed.*dcp_to_torch"),
     "MLX": (named("weights.npz"), "NumPy arrays.*save_file"),
     "MLX beside a config": (with_config(named("weights.npz")), "NumPy arrays.*save_file"),
+    "llm.c": (of_llm_c, "llm.c.*export_hf.py"),
     "RWKV": (tensors({"n_layer": 1}, "emb.weight", "blocks.0.att.key.weight"), "RWKV.*on the hub"),
     "mamba_ssm": (tensors({"ssm_cfg": {}}, "backbone.layers.0.mixer.in_proj.weight"), "mamba_ssm.*on the hub"),
     "HookedEncoder": (tensors({}, "embed.embed.W_E", "blocks.0.attn.W_Q"), "HookedEncoder.*original BERT"),
@@ -75,7 +80,7 @@ def test_what_a_folder_holds_is_said(tmp_path, kind):
 
 
 def test_a_model_of_llm_c_is_known_by_its_first_number(tmp_path):
-    np.array([20240326, 3, 1024, *[0] * 253], "<i4").tofile(tmp_path / "gpt2_124M.bin")
+    of_llm_c(tmp_path)
     assert "llm.c" in (what_to_name(tmp_path / "gpt2_124M.bin", "gpt2_124M.bin") or "")
 
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from generators.base import allocation
 from generators.compute import executors
 
 FAULTS = """
@@ -36,5 +37,6 @@ def test_pages_are_kept():
 
 def test_another_c_library_is_no_trouble(monkeypatch):
     monkeypatch.setenv(executors.TRIMS, "65536")
-    monkeypatch.setattr(executors.ctypes, "CDLL", lambda name: object())
+    monkeypatch.setattr(allocation.ctypes, "CDLL", lambda name: object())
     executors._do_not_trim.__wrapped__()
+    allocation.give_back_freed_memory()

@@ -143,6 +143,9 @@ class StandIn:
         assert ids.shape[1] <= self.architecture.n_ctx, "more tokens than the model has positions"
         see(0, np.stack([self._logits(row) for row in ids]))
 
+    def last_logits(self, ids: Array, see: Callable[[Array, Array], None]) -> None:
+        self.logits(ids, lambda begin, logits: see(np.arange(begin, begin + len(logits)), logits[:, -1]))
+
     def _logits(self, row: Array) -> Array:
         """Predict the token that is there once more, but for tokens that are never said; frequency as it is held."""
         V = len(self._log_frequency)
@@ -187,7 +190,14 @@ class StandIn:
             see(layer, 0, self._mlps(layer, ids).astype(np.float32))
         return True
 
-    def attention(self, ids: Array, see: Callable[[int, int, Array], None], *, scores: bool = False) -> None:
+    def attention(
+        self,
+        ids: Array,
+        see: Callable[[int, int, Array], None],
+        *,
+        scores: bool = False,
+        layers: Sequence[int] | None = None,
+    ) -> None:
         if scores:
             whole = see
 
@@ -199,7 +209,7 @@ class StandIn:
         stored = max(0.0, 1 - self.off)
         everywhere = np.tril(np.ones((n, n))) if self.architecture.causal else np.ones((n, n))
         everywhere /= everywhere.sum(axis=1, keepdims=True)
-        for layer in range(self.architecture.n_layer):
+        for layer in range(self.architecture.n_layer) if layers is None else layers:
             if self._attend is not None:
                 see(layer, 0, self._attend(layer, ids, self._silenced).astype(np.float32))
                 continue

@@ -490,14 +490,14 @@ def test_facts_on_entities(finding):
 @every_finding
 def test_words_for_columns_are_for_columns_that_there_are(finding):
     columns = {name for known in all_measured(finding) for t in known.tables.values() for name in t.columns}
-    assert set(finding.facts.columns) <= columns
+    assert set(finding.words.columns) <= columns
 
 
 @every_finding
 def test_what_other_pages_take_is_made_from_stored_metrics(finding):
     known = all_measured(finding)
     facts = finding.facts
-    assert all(word == word.strip() for word in facts.search)
+    assert all(word == word.strip() for word in finding.words.search)
     assert facts.curve is None or facts.curve.figure in figure_names(finding)
     assert facts.teaser is None or facts.teaser in {rule.id for rule in finding.rules}
     if facts.schemes is not None:

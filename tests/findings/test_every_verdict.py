@@ -25,9 +25,9 @@ from tests.findings.test_contract import all_measured
 MODELS = ("gpt2", "all-minilm-l6-v2", "stdlib-gpt2", "stdlib-none", "stdlib-rotary", "stdlib-sinusoidal")
 
 
-def made_of(rule: Rule[Any], measurements: Measurements[Any]) -> Iterator[judging.Tested]:
+def made_of(rule: Rule[Any], measurements: Measurements[Any]) -> Iterator[judging.Evidence]:
     with suppress(NotMeasuredError):
-        found = rule.test(measurements)
+        found = rule.tested(measurements)
         if not isinstance(found, Untested):
             yield found
 
@@ -59,11 +59,11 @@ def where_planted(finding: Finding[Any], rule: Rule[Any]) -> Iterator[Measuremen
             yield finding.measure(planted.inputs(at))
 
 
-def walked(rule: Rule[Any], found: judging.Tested) -> list[Claim]:
+def walked(rule: Rule[Any], found: judging.Evidence) -> list[Claim]:
     """Return a claim at values on, just before and just after every number that may decide it, and between these."""
     holds_at = rule.holds if found.holds_at is None else found.holds_at
     partly_at = rule.partly if found.partly_at is None else found.partly_at
-    limits = [] if found.chance is None else [found.chance.median, found.chance.limit]
+    limits = [] if found.chance is None else [found.chance["median"], found.chance["limit"]]
     marks = sorted({mark for mark in (holds_at, partly_at, found.partly_limit, *limits) if mark is not None})
     steps = [mark + by for mark in marks for by in (-1e-9, 0, 1e-9)]
     steps += [*((a + b) / 2 for a, b in pairwise(marks)), marks[0] - 1, marks[-1] + 1]
@@ -71,7 +71,7 @@ def walked(rule: Rule[Any], found: judging.Tested) -> list[Claim]:
     return [decide("some", rule, replace(found, value=value)) for value in towards_holding]
 
 
-def met(rule: Rule[Any], found: judging.Tested) -> set[str]:
+def met(rule: Rule[Any], found: judging.Evidence) -> set[str]:
     """Return the verdicts that a claim comes to as its value walks; they come in order, and as it is printed."""
     verdicts: set[str] = set()
     for also in (True, False):

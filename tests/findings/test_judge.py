@@ -8,20 +8,25 @@ import pytest
 
 from generators.findings.contract import roles
 from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
-from generators.findings.judging import Claim, Rule, Untested, judge
-from generators.findings.judging import Tested as Found
-from generators.findings.measured import Chance, Measurements, finite, table_of
+from generators.findings.judging import Claim, Evidence, Rule, Untested, judge
+from generators.findings.measured import Chance, Measurements, StoredChance, finite, table_of
 
 NOTHING: Measurements[dict[str, float]] = Measurements({})
 ANSWERS = {"holds": "Yes.", "partly": "Somewhat.", "fails": "No."}
+REASONS = {"none": "There are none of {{ count }}."}
 
 
-def rule_of(tested: Found | Untested, **changed: Any) -> Rule[dict[str, float]]:
-    plain = Rule("one", "short", "It is so.", "the number", lambda _: tested, holds=2.0, partly=1.0, unit="units")
-    return replace(plain, **changed)
+def rule_of(tested: Evidence | Untested, **changed: Any) -> Rule[dict[str, float]]:
+    says = {"answer": "{{ answers[verdict] }}", "given": {"answers": ANSWERS}, "untested": REASONS}
+    plain = Rule("one", "short", "It is so.", "the number", test=lambda _: tested, holds=2.0, partly=1.0, **says)
+    return replace(plain, unit="units", **changed)
 
 
-def judged(tested: Found | Untested, **changed: Any) -> Claim:
+def drawn(null: str, median: float, limit: float) -> StoredChance:
+    return {"null": null, "median": median, "limit": limit, "draws": 100}
+
+
+def judged(tested: Evidence | Untested, **changed: Any) -> Claim:
     return judge("some", rule_of(tested, **changed), NOTHING)
 
 
@@ -33,7 +38,7 @@ def judged(tested: Found | Untested, **changed: Any) -> Claim:
 ])  # fmt: skip
 def test_a_threshold_itself_is_reached(sense, value, verdict):
     holds, partly = (2.0, 1.0) if sense == "at least" else (1.0, 2.0)
-    claim = judged(Found(value, ANSWERS), sense=sense, holds=holds, partly=partly)
+    claim = judged(Evidence(value), sense=sense, holds=holds, partly=partly)
     assert (claim.verdict, claim.value, claim.threshold) == (verdict, value, holds)
     assert claim.answer == ANSWERS[verdict]
 
@@ -44,55 +49,53 @@ def test_a_threshold_itself_is_reached(sense, value, verdict):
     (False, True, 1.5, "partly"), (False, None, 1.5, "fails"), (True, True, 0.5, "fails"),
 ])  # fmt: skip
 def test_a_further_condition_must_be_met(also, also_partly, value, verdict):
-    assert (
-        judged(Found(value, ANSWERS, extra_condition_met=also, partly_condition_met=also_partly)).verdict == verdict
-    )
+    assert judged(Evidence(value, extra_condition_met=also, partly_condition_met=also_partly)).verdict == verdict
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(9.0, "fails"), (10.0, "partly"), (19.0, "partly"), (20.0, "holds")])
 def test_thresholds_relative_to_chance_replace_those_of_the_rule(value, verdict):
-    claim = judged(Found(value, ANSWERS, holds_at=20.0, partly_at=10.0))
+    claim = judged(Evidence(value, holds_at=20.0, partly_at=10.0))
     assert (claim.verdict, claim.threshold) == (verdict, 20.0)
 
 
 def test_without_a_threshold_nothing_reaches_it():
-    assert judged(Found(1e9, ANSWERS), holds=None, partly=None).verdict == "fails"
-    assert judged(Found(1e9, ANSWERS), holds=None).verdict == "partly"
-    assert judged(Found(1.5, ANSWERS), partly=None).verdict == "fails"
+    assert judged(Evidence(1e9), holds=None, partly=None).verdict == "fails"
+    assert judged(Evidence(1e9), holds=None).verdict == "partly"
+    assert judged(Evidence(1.5), partly=None).verdict == "fails"
 
 
 def test_what_has_no_value_fails_whatever_else_is_met():
-    claim = judged(Found(None, ANSWERS))
+    claim = judged(Evidence(None))
     assert (claim.verdict, claim.value, claim.threshold, claim.answer) == ("fails", None, 2.0, "No.")
 
 
 def test_a_value_of_0_is_a_value():
-    assert judged(Found(0.0, ANSWERS), holds=0.0, partly=None).verdict == "holds"
-    assert judged(Found(3.0, ANSWERS, holds_at=0.0)).threshold == 0.0
+    assert judged(Evidence(0.0), holds=0.0, partly=None).verdict == "holds"
+    assert judged(Evidence(3.0, holds_at=0.0)).threshold == 0.0
 
 
-def test_answers_that_are_not_given_are_those_of_failing():
-    assert judged(Found(3.0, {"fails": "No."})).answer == "No."
-    assert judged(Found(1.5, {"holds": "Yes.", "fails": "No."})).answer == "No."
-    assert judged(Found(3.0, "One for all.")).answer == "One for all."
+def test_an_answer_names_numbers_thresholds_and_the_verdict():
+    said = "{{ n }} of {{ m.all }}: {{ value | two }}, {{ chance.limit }}, {{ verdict }}."
+    rule = rule_of(Evidence(3.0, {"n": 2}, chance=drawn("shuffled", 0.25, 0.75)), answer=said)
+    assert judge("some", rule, Measurements({"all": 7.0})).answer == "2 of 7: 3, 0.75, holds."
 
 
 def test_untested_says_why():
-    claim = judged(Untested("There are none."))
-    assert (claim.verdict, claim.answer, claim.threshold) == ("untested", "There are none.", 2.0)
+    claim = judged(Untested("none", {"count": 3}))
+    assert (claim.verdict, claim.answer, claim.threshold) == ("untested", "There are none of 3.", 2.0)
     assert (claim.value, claim.interval, claim.baseline, claim.chance) == (None, None, None, None)
 
 
 def test_a_claim_carries_what_its_rule_says():
-    claim = judged(Found(3.0, ANSWERS, baseline=0.5))
+    claim = judged(Evidence(3.0, baseline=0.5))
     assert (claim.id, claim.finding, claim.statement, claim.unit) == ("one", "some", "It is so.", "units")
     assert (claim.baseline, claim.chance) == (0.5, None)
 
 
 def test_the_median_of_what_was_drawn_is_the_baseline():
-    chance = Chance("shuffled", median=0.25, limit=0.75, draws=100)
-    claim = judged(Found(3.0, ANSWERS, baseline=0.5, chance=chance))
-    assert (claim.baseline, claim.chance) == (0.25, chance)
+    chance = drawn("shuffled", 0.25, 0.75)
+    claim = judged(Evidence(3.0, baseline=0.5, chance=chance))
+    assert (claim.baseline, claim.chance) == (0.25, Chance(**chance))
 
 
 @pytest.mark.parametrize(("interval", "close"), [
@@ -100,8 +103,8 @@ def test_the_median_of_what_was_drawn_is_the_baseline():
     ((0.9, 1.1), True), ((0.5, 0.9), False), ((1.0, 1.4), False),
 ])  # fmt: skip
 def test_interval_with_a_cutoff_is_close(interval, close):
-    assert judged(Found(1.05, ANSWERS, interval=interval)).close is close
-    assert judged(Found(1.05, ANSWERS, interval=interval), holds=None, partly=None).close is False
+    assert judged(Evidence(1.05, interval=interval)).close is close
+    assert judged(Evidence(1.05, interval=interval), holds=None, partly=None).close is False
 
 
 @pytest.mark.parametrize(("value", "close"), [
@@ -109,30 +112,30 @@ def test_interval_with_a_cutoff_is_close(interval, close):
     (2.21, False), (None, False),
 ])  # fmt: skip
 def test_value_near_a_cutoff_is_close(value, close):
-    assert judged(Found(value, ANSWERS)).close is close
+    assert judged(Evidence(value)).close is close
 
 
 def test_cutoff_without_effect_is_not_close():
-    near = Found(2.05, ANSWERS, interval=(1.9, 2.1))
+    near = Evidence(2.05, interval=(1.9, 2.1))
     assert judged(replace(near, extra_condition_met=False)).close is False
     assert judged(replace(near, extra_condition_met=False, partly_condition_met=True), partly=2.0).close is True
-    beyond = Chance("shuffled", median=1.0, limit=3.0, draws=100)
+    beyond = drawn("shuffled", 1.0, 3.0)
     assert judged(replace(near, chance=beyond)).close is False
     assert judged(replace(near, chance=beyond, interval=(1.9, 3.1))).close is True
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.5, "fails"), (1.9, "fails"), (2.0, "untested"), (9.0, "untested")])
 def test_threshold_that_chance_reaches(value, verdict):
-    chance = Chance("shuffled curves", median=2.5, limit=3.0, draws=100)
-    claim = judged(Found(value, ANSWERS, chance=chance))
+    chance = drawn("shuffled curves", 2.5, 3.0)
+    claim = judged(Evidence(value, chance=chance))
     assert claim.verdict == verdict
     assert ("shuffled curves give 2.5" in claim.answer) is (verdict == "untested")
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.2, "holds"), (0.25, "partly"), (0.3, "fails"), (0.35, "fails")])
 def test_partly_may_have_a_limit_of_chance_of_its_own(value, verdict):
-    chance = Chance("turned", median=0.3, limit=0.25, draws=100)
-    found = Found(value, ANSWERS, chance=chance, holds_at=0.25, partly_at=0.3, partly_limit=0.3)
+    chance = drawn("turned", 0.3, 0.25)
+    found = Evidence(value, chance=chance, holds_at=0.25, partly_at=0.3, partly_limit=0.3)
     assert judged(found, sense="at most").verdict == verdict
     assert judged(replace(found, partly_limit=None), sense="at most").verdict == (
         "holds" if value == 0.2 else "fails"
@@ -149,32 +152,34 @@ def test_partly_may_have_a_limit_of_chance_of_its_own(value, verdict):
 def test_an_answer_ends_with_the_cutoff_that_its_value_misses(value, sense, end):
     holds, partly = (2.0, 1.0) if sense == "at least" else (1.0, 2.0)
     changed = {"sense": sense, "holds": holds, "partly": partly}
-    assert judged(Found(value, "So.", form="{:.1f}"), **changed).answer == f"So.{end}"
-    assert judged(Found(value, "So."), **changed).answer == "So."
+    assert judged(Evidence(value), answer="So.", form="{:.1f}", **changed).answer == f"So.{end}"
+    assert judged(Evidence(value), answer="So.", **changed).answer == "So."
+
+
+def so(tested: Evidence, **changed: Any) -> Claim:
+    return judged(tested, answer="So.", form="{:.1f}", **changed)
 
 
 def test_a_cutoff_that_chance_sets_is_named_so():
-    chance = Chance("turned", median=0.5, limit=1.5, draws=100)
-    found = Found(1.2, "So.", chance=chance, form="{:.1f}")
-    assert judged(found).answer == (
+    chance = drawn("turned", 0.5, 1.5)
+    found = Evidence(1.2, chance=chance)
+    assert so(found).answer == (
         "So. To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, 2.0."
     )
-    assert judged(found, partly=None).answer == "So. At least 2.0 is needed."
-    assert judged(replace(found, partly_limit=0.5)).answer == "So. To hold, at least 2.0 is needed."
-    beyond = replace(found, value=2.5, chance=replace(chance, limit=3.0))
-    assert judged(beyond, partly=None).answer == "So. More than 3.0, the 99th percentile of chance, is needed."
-    at_most = replace(found, value=0.9, chance=replace(chance, median=0.8, limit=0.6), partly_limit=0.8)
-    assert judged(at_most, sense="at most", holds=0.7, partly=1.0).answer == (
+    assert so(found, partly=None).answer == "So. At least 2.0 is needed."
+    assert so(replace(found, partly_limit=0.5)).answer == "So. To hold, at least 2.0 is needed."
+    beyond = replace(found, value=2.5, chance={**chance, "limit": 3.0})
+    assert so(beyond, partly=None).answer == "So. More than 3.0, the 99th percentile of chance, is needed."
+    at_most = replace(found, value=0.9, chance={**chance, "median": 0.8, "limit": 0.6}, partly_limit=0.8)
+    assert so(at_most, sense="at most", holds=0.7, partly=1.0).answer == (
         "So. To hold partly, the value must be less than 0.8, the median of chance; to hold, 0.6."
     )
 
 
 def test_what_fails_by_a_further_condition_misses_no_cutoff():
-    assert judged(Found(3.0, "So.", extra_condition_met=False, form="{:.1f}")).answer == "So."
-    assert (
-        judged(Found(3.0, "So.", extra_condition_met=False, partly_condition_met=True, form="{:.1f}")).answer == "So."
-    )
-    assert judged(Found(None, "So.", form="{:.1f}")).answer == "So."
+    assert so(Evidence(3.0, extra_condition_met=False)).answer == "So."
+    assert so(Evidence(3.0, extra_condition_met=False, partly_condition_met=True)).answer == "So."
+    assert so(Evidence(None)).answer == "So."
 
 
 # What findings are made with

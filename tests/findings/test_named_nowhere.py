@@ -25,7 +25,6 @@ ARGUED = {
     "generators/maths/curve_chance.py": {"winding", "fraying"},  # statistics of a curve, by name
     "generators/maths/curve_statistics.py": {"winding", "fraying"},  # as above
     "generators/maths/curves.py": {"winding"},  # as above
-    "generators/site/alike.py": {"channels", "heads"},  # sizes of a model: how many it has
     "generators/site/api.py": {"heads"},  # of a model: every one of them, and a column of the table
     "generators/site/results_table.py": {"channels", "heads"},  # as above, as columns and units of the table
     # Questions about a few trained models, each answered by the claim that it is about: a page of prose in Python. A
@@ -106,8 +105,9 @@ MADE_UP = {
     "generators/findings/made_up/__init__.py": """
 from generators.findings.contract import Figure, Finding
 from generators.findings.facts import EntityNote, EntityNumbers, Facts, rows
-from generators.findings.judging import Rule, Tested
+from generators.findings.judging import Evidence, claim
 from generators.findings.made_up.measure import MadeUpMetrics, MadeUpRow, measure
+from generators.findings.wording import words_of
 
 
 def draw():
@@ -122,32 +122,35 @@ def channels(found, count):
     yield EntityNumbers("made-up size", by_channel, "made-up-figure", "largest")
 
 
+@claim("made-up-claim", holds=0.0)
+def made_up(metrics):
+    return Evidence(metrics["size"])
+
+
 FINDING = Finding(
     name="made_up",
-    title="A made-up finding",
-    order=7,
+    words=words_of(__name__),
     needs=("token_embedding",),
     metrics=MadeUpMetrics,
     measure=measure,
-    rules=(
-        Rule(
-            id="made-up-claim",
-            short="made-up claim",
-            statement="Something is made up.",
-            value="mean size",
-            holds=0.0,
-            test=lambda found: Tested(found.metrics["size"], "It is."),
-        ),
-    ),
+    rules=(made_up,),
     figures=lambda found: [Figure("made-up-figure", "A made-up figure", draw)],
-    facts=Facts(
-        entities={"channel": channels},
-        columns={"mean_size": "made-up heading"},
-        search=("made-up word",),
-        teaser="made-up-claim",
-    ),
+    facts=Facts(entities={"channel": channels}, teaser="made-up-claim"),
     signature="made-up-figure",
 )
+""",
+    "generators/findings/made_up/made_up.yml": """
+title: A made-up finding
+order: 7
+claims:
+  made-up-claim:
+    short: made-up claim
+    statement: Something is made up.
+    value: mean size
+    answer: It is {{ value | two }}.
+columns:
+  mean_size: made-up heading
+search: [made-up word]
 """,
     "generators/findings/made_up/measure.py": """
 import numpy as np

@@ -1,12 +1,26 @@
 """Models that are written and opened once for all tests of a file."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from generators.runner import open_model
+from generators.runner.kept import KeptStates
 from generators.runner.run import OpenedModel
 from tests.runner.models import KINDS, Kind, architecture, write_model
+
+
+class Forgetful(dict[Any, Any]):
+    """Has nothing when asked."""
+
+    def __contains__(self, name: object) -> bool:
+        return False
+
+
+def forget_everything(run: OpenedModel) -> None:
+    """Have a model run whenever it is asked, so that what it is after a change isn't what it was before."""
+    run._known_losses, run._shared._kept = Forgetful(), KeptStates(0)
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +33,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OpenedMode
         if name not in opened:
             folder = write_model(root / name, kind, head=name != "encoder")
             opened[name] = open_model(folder, architecture(kind, **changed), position_tensor=kind.tensor)
+            forget_everything(opened[name])
         return opened[name]
 
     return open_once

@@ -12,13 +12,13 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlparse
 
+import psutil
 import pytest
+from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from generators.compute.results import Store
 from generators.site.joined_files import joined, with_imports
 from tests.checkpoints import Sizes, write_checkpoint
-from tests.site.made_up_series import made_up, same
 
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "site_src" / "assets"
@@ -33,38 +33,58 @@ AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pl
 # What a model's page has folded below each finding: most tests look at what is in there. Compare is drawn
 # by a script, before this or after it, so what is folded there is left alone.
 UNFOLD = "document.querySelectorAll('details.more-of:not(.compare-rest)').forEach(each => { each.open = true; })"
+SERVERS: list[subprocess.Popen[str]] = []  # that this process has started, kept from being collected
 SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has a page, then
 
 
 @pytest.fixture(scope="session")
-def project(stdlib_gpt2_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy what a site is made from into a folder of its own, with a checkpoint of noise beside it."""
-    project = tmp_path_factory.mktemp("project")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that all processes of pytest-xdist have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def built_site(shared: Path) -> Path:
+    """Build the site of the stored results and of noise, once for all processes."""
+    project, address = shared / "project", shared / "address"
+    with FileLock(shared / "project.lock"):
+        if not address.is_file():
+            url = start_server(project / "site")
+            build(project, url)
+            address.write_text(url)
+    return project / "site"
+
+
+def start_server(folder: Path) -> str:
+    """Serve a folder until all processes of the tests have ended; return its address."""
+    tests = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    program = f"from tests.site.conftest import serve_along; serve_along({str(folder)!r}, {tests})"
+    command = [sys.executable, "-c", program]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    SERVERS.append(server)
+    assert server.stdout is not None
+    return server.stdout.readline().strip()
+
+
+def serve_along(folder: str, process: int) -> None:
+    """Serve a folder and print its address, until another process ends."""
+    with served(Path(folder)) as url:
+        print(url, flush=True)
+        psutil.Process(process).wait()
+
+
+def build(project: Path, address: str) -> None:
+    """Copy what a site is made from, with a checkpoint of noise beside it, and build the site at its address."""
+    shutil.rmtree(project, ignore_errors=True)
+    project.mkdir()
     for name in ("mkdocs.yml", "models.yml", "series.yml"):
         shutil.copy(ROOT / name, project)
     for name in ("results", "models", "site_src"):
-        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
-    if (ROOT / ".cache/figures").is_dir():  # drawn already, kept by what they are drawn from
-        shutil.copytree(ROOT / ".cache/figures", project / ".cache/figures")
-    shutil.copytree(stdlib_gpt2_results, project / "results", dirs_exist_ok=True)
-    results = Store(project / "results")
-    for name in SERIES_MEMBERS:
-        if results.model(name) is None:
-            made_up(results, name, {"helix": same})
+        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "local"))
+    if (ROOT / ".cache").is_dir():  # what was drawn and executed already, known by content
+        shutil.copytree(ROOT / ".cache", project / ".cache", ignore=shutil.ignore_patterns(".lock", "built", "site"))
     write_checkpoint(project / NOISE, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
-    return project
-
-
-@pytest.fixture(scope="session")
-def address(project: Path) -> Iterator[str]:
-    """Serve the project's site, which is built at this address, and return it."""
-    with served(project / "site") as url:
-        yield url
-
-
-@pytest.fixture(scope="session")
-def built_site(project: Path, address: str) -> Path:
-    """Build the site of the stored results and of the noise; knowing its address, it navigates without reloading."""
     environment = {k: v for k, v in os.environ.items() if k not in ("ATLAS_MODELS", "ATLAS_RESULTS")}
     for command in (["compute", f"./{NOISE}"], ["build"]):
         subprocess.run(
@@ -73,14 +93,12 @@ def built_site(project: Path, address: str) -> Path:
             env={**environment, "HF_HUB_OFFLINE": "1", "SITE_URL": address},
             check=True,
         )
-    return project / "site"
 
 
-@pytest.fixture(autouse=True)
-def _built(request: pytest.FixtureRequest) -> None:
-    """Have the site built before a test looks at its address."""
-    if "address" in request.fixturenames:
-        request.getfixturevalue("built_site")
+@pytest.fixture(scope="session")
+def address(built_site: Path, shared: Path) -> str:
+    """Return the address of the built site; knowing it, pages navigate without reloading."""
+    return (shared / "address").read_text()
 
 
 def site_script() -> str:

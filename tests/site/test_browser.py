@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 
 WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
+PARTS = 6  # of all pages, each for any process
 ONLY_VIOLATIONS = {"resultTypes": ["violations"]}  # what passes isn't gathered, which takes as long as the rules
 WCAG = {**ONLY_VIOLATIONS, "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 
@@ -70,8 +71,9 @@ def broken_pictures(page: Page) -> list[str]:
     )
 
 
-def test_every_page_is_sound(browser: Browser, address: str, built_site: Path) -> None:
-    for path in addresses(built_site):
+@pytest.mark.parametrize("part", [pytest.param(i, marks=pytest.mark.xdist_group(f"pages {i}")) for i in range(PARTS)])
+def test_every_page_is_sound(browser: Browser, address: str, built_site: Path, part: int) -> None:
+    for path in addresses(built_site)[part::PARTS]:
         page, wrong = opened(browser, address + path, viewport=WIDE, color_scheme="light")
         assert page.locator("img:not([alt])").count() == 0
         fits_both(page)

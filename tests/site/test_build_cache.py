@@ -23,7 +23,7 @@ def workshop(tmp_path: Path) -> Workshop:
     made_of = ("src/page.md", "mkdocs.yml", "models.yml", "results/gpt2/helix.json", "templates/home.md.j2")
     files = (*made_of, "pages/index.md", "site/index.html", "site/deep/figure.svg")
     write(tmp_path, {path: path for path in files})
-    build_cache.remember(made, inputs=given(made), pages=build_cache.pages(made))
+    build_cache.remember(given(made), made)
     return made
 
 
@@ -36,8 +36,7 @@ def given(workshop: Workshop, unavailable: dict[str, str] | None = None) -> str:
 def test_an_unchanged_site_is_not_built_again_whatever_its_dates(workshop):
     for path in workshop.site.parent.rglob("*"):
         os.utime(path, (0, 0))
-    assert build_cache.is_built("inputs", given(workshop), workshop)
-    assert build_cache.is_built("pages", build_cache.pages(workshop), workshop)
+    assert build_cache.is_built(given(workshop), workshop)
 
 
 @pytest.mark.parametrize(
@@ -46,24 +45,16 @@ def test_an_unchanged_site_is_not_built_again_whatever_its_dates(workshop):
 )
 def test_whatever_it_is_made_from_counts(workshop, path):
     (workshop.site.parent / path).write_text("another")
-    assert not build_cache.is_built("inputs", given(workshop), workshop)
+    assert not build_cache.is_built(given(workshop), workshop)
 
 
 def test_why_weights_are_unavailable_counts(workshop):
-    assert not build_cache.is_built("inputs", given(workshop, {"gpt2": "The hub is out of reach."}), workshop)
+    assert not build_cache.is_built(given(workshop, {"gpt2": "The hub is out of reach."}), workshop)
 
 
 def test_the_address_of_the_site_counts(workshop, monkeypatch):
     monkeypatch.setenv("SITE_URL", "https://example.org/")
-    assert not build_cache.is_built("inputs", given(workshop), workshop)
-    assert not build_cache.is_built("pages", build_cache.pages(workshop), workshop)
-
-
-def test_pages_count_for_mkdocs_and_results_do_not(workshop):
-    (workshop.site.parent / "results/gpt2/helix.json").write_text("another")
-    assert build_cache.is_built("pages", build_cache.pages(workshop), workshop)
-    (workshop.pages / "index.md").write_text("another")
-    assert not build_cache.is_built("pages", build_cache.pages(workshop), workshop)
+    assert not build_cache.is_built(given(workshop), workshop)
 
 
 @pytest.mark.parametrize("what", ["changed", "lost", "more", "whole"])
@@ -77,12 +68,12 @@ def test_a_site_that_is_not_what_was_made_does_not_stand(workshop, what):
         (workshop.site / "more.html").write_text("more")
     else:
         workshop.site.rename(workshop.site.with_name("elsewhere"))
-    assert not build_cache.is_built("inputs", given(workshop), workshop)
+    assert not build_cache.is_built(given(workshop), workshop)
 
 
 def test_without_what_is_remembered_it_is_built_again(workshop):
     shutil.rmtree(workshop.cache)
-    assert not build_cache.is_built("inputs", given(workshop), workshop)
+    assert not build_cache.is_built(given(workshop), workshop)
 
 
 @pytest.mark.parametrize("registry", ["models.yml", "series.yml"])

@@ -17,7 +17,14 @@ def model(name: str, *schemes: str, tested: int = 1) -> Any:
     holds = [SimpleNamespace(verdict="holds", id=f"c{i}", statement=f"It is {i}.") for i in range(tested)]
     claims = [*holds, SimpleNamespace(verdict="untested")]
     measured = {"position_scheme": {"schemes": list(schemes)}} if schemes else {}
-    return SimpleNamespace(name=name, title=name.title(), measured=measured, findings=SimpleNamespace(claims=claims))
+    return SimpleNamespace(
+        name=name,
+        title=name.title(),
+        address=f"models/{name}/",
+        claim_address=lambda claim: f"models/{name}/#claim-{claim}",
+        measured=measured,
+        findings=SimpleNamespace(claims=claims),
+    )
 
 
 @pytest.mark.parametrize("kind", [ROTATES, SLOPES])

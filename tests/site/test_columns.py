@@ -27,7 +27,7 @@ def test_no_header_of_a_stored_table_is_a_name_in_code():
         for table in found.tables.values()
     ]
     assert len(tables) > 20
-    columns = [column for finding, table in tables for column in shown(table.columns, finding.facts.columns)]
+    columns = [column for finding, table in tables for column in shown(table.columns, finding.words.columns)]
     assert not [column.words for column in columns if "_" in column.words]
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 def offered(site: Path) -> set[str]:
     """Return the models that pages of models offer to compare with others."""
-    pages = [path.read_text() for path in (site / "models").glob("*/index.html")]
+    pages = [path.read_text() for kind in ("models", "series") for path in (site / kind).glob("*/index.html")]
     return {name for page in pages for name in re.findall(r'href="[^"]*compare/\?a=([\w.-]+)"', page)}
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from generators.base.interrupts import ctrl_c_deferred
-from generators.site.page_cache import _drawing_processes
+from generators.site.drawn_pages import _drawing_processes
 from tests.conftest import ROOT
 
 
@@ -37,7 +37,7 @@ def test_ctrl_c_ends_what_is_drawn_at_once():
 
 KILLED = """
 import os, signal
-from generators.site.page_cache import _drawing_processes
+from generators.site.drawn_pages import _drawing_processes
 if __name__ == "__main__":
     with _drawing_processes(2) as pool:
         print(*{pool.submit(os.getpid).result() for _ in range(8)}, flush=True)

@@ -104,7 +104,8 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
     return SimpleNamespace(
         name="planted",
         title="Planted <b>",
-        in_series=False,
+        series_page=None,
+        address="models/planted/",
         findings=SimpleNamespace(model=model),
         sections=sections_of(measured),
         claims={},

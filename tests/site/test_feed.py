@@ -20,7 +20,11 @@ RULES = [rule for finding in FINDINGS for rule in finding.rules]
 def page(name: str, computed_on: str | None, *verdicts: str) -> SimpleNamespace:
     claims = [SimpleNamespace(id=rule.id, verdict=kind) for rule, kind in zip(RULES, verdicts, strict=False)]
     return SimpleNamespace(
-        name=name, title=f"{name} & <b>co</b>", computed_on=computed_on, findings=SimpleNamespace(claims=claims)
+        name=name,
+        address=f"models/{name}/",
+        title=f"{name} & <b>co</b>",
+        computed_on=computed_on,
+        findings=SimpleNamespace(claims=claims),
     )
 
 

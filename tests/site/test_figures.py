@@ -91,10 +91,9 @@ def test_nothing_is_fetched_before_it_is_needed(visit: Visit, address: str) -> N
 
 
 def test_scripts_are_small(built_site: Path) -> None:
-    for page in ("", "compare/", "alike/", "models/gpt2/", "findings/helix/"):
+    for page in ("", "compare/", "models/gpt2/", "findings/helix/"):
         named = re.findall(r'<script src="[^"]*assets/([\w-]+\.js)"', (built_site / page / "index.html").read_text())
-        apart = {"alike/": ["alike.js"], "compare/": ["compare.js"]}.get(page, [])
-        assert named == ["site.js", *apart]
+        assert named == ["site.js", *(["compare.js"] if page == "compare/" else [])]
         assert sum(len(gzip.compress((built_site / "assets" / name).read_bytes())) for name in named) <= MOST_SCRIPTS
 
 
@@ -224,7 +223,7 @@ def test_pointing_at_a_token_names_it_literally(visit: Visit, address: str) -> N
 def test_figures_work_after_navigation_and_back(visit: Visit, address: str) -> None:
     page = visit(f"{address}findings/helix/", viewport=WIDE)
     load_pictures(page)  # leaving sooner ends what is still asked for, by the link being scrolled to, say
-    page.get_by_role("link", name="All figures and tables of GPT-2 124M").click()
+    page.get_by_role("link", name="More on the page of GPT-2 124M").click()
     page.wait_for_url("**/models/gpt2/#helix")
     page.locator("h1", has_text="GPT-2 124M").wait_for()  # the page before has that figure, too
     figure = alive(page, "helix")

@@ -30,7 +30,13 @@ def page(name, *verdicts, values=(), thresholds=(), family="gpt2", recipe=None, 
     findings = SimpleNamespace(model=SimpleNamespace(family=family))
     counted = recipe or name
     return SimpleNamespace(
-        name=name, title=f"{name}'s title", claims=claims, sections=made, findings=findings, counted_as=counted
+        name=name,
+        title=f"{name}'s title",
+        claims=claims,
+        sections=made,
+        findings=findings,
+        counted_as=counted,
+        claim_address=lambda claim: f"models/{name}/#claim-{claim}",
     )
 
 

@@ -315,7 +315,7 @@ def test_a_wrong_series_is_a_sentence(tmp_path, wrong, why):
 def written(tmp_path):
     known = registry(tmp_path, SEEDS + STEPS)
     staging = Staging(tmp_path / "pages", tmp_path / "cache")
-    found = write_series(known, Store(ROOT / "results"), staging, environment(), ["gpt2"])
+    found = write_series(known, Store(ROOT / "results"), staging, environment(), [SimpleNamespace(name="gpt2")], [])
     return found, tmp_path / "pages"
 
 

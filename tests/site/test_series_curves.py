@@ -119,7 +119,7 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     known, store, staging = trajectory(
         tmp_path, steps, lambda step: {"helix": winding(2.0 if step >= early else 0.01), "gains": same}
     )
-    (page,) = write_series(known, store, staging, environment(), [])
+    (page,) = write_series(known, store, staging, environment(), [], [])
     text = (tmp_path / "pages/series/course.md").read_text()
     assert f"Holds from step {early} on (effect 0.01 at step 0, 2 at step {text_of(steps[-1])})." in text
     assert re.search(
@@ -146,7 +146,7 @@ def test_missing_models_are_named_and_not_drawn(tmp_path):
     known, store, staging = trajectory(
         tmp_path, [0, 1, 2, 4], lambda step: None if step == 2 else {"helix" if step else "gains": same}
     )
-    write_series(known, store, staging, environment(), [])
+    write_series(known, store, staging, environment(), [], [])
     text = (tmp_path / "pages/series/course.md").read_text()
     assert "1 of 4 models has no results yet: 2." in text
     assert "computed for each model separately. Without such a curve: 0." in text
@@ -155,13 +155,13 @@ def test_missing_models_are_named_and_not_drawn(tmp_path):
 
 def test_without_results_the_overview_says_what_waits(tmp_path):
     known, store, staging = trajectory(tmp_path, [0, 1], lambda step: None)
-    assert write_series(known, store, staging, environment(), []) == []
+    assert write_series(known, store, staging, environment(), [], []) == []
     text = (tmp_path / "pages/series/index.md").read_text()
     assert "<strong>A course</strong>, 2 models: When? <code>atlas compute course</code>" in text
     assert [path.name for path in (tmp_path / "pages/series").iterdir()] == ["index.md"]
 
 
-def test_models_of_a_series_have_pages_but_are_in_no_list(tmp_path):
+def test_models_of_a_series_are_on_its_page_and_in_no_list(tmp_path):
     series = """
 - name: changed
   title: Changed
@@ -176,26 +176,23 @@ def test_models_of_a_series_have_pages_but_are_in_no_list(tmp_path):
     rendered = site_pages.render(known, store, staging, ROOT / "site_src")
     pages = tmp_path / "pages"
     assert ([page.name for page in rendered.in_series], rendered.pages, rendered.absent) == (["one", "two"], [], [])
-    assert 'Series: <a href="../../series/changed/">Changed</a>.' in (pages / "models/one.md").read_text()
-    assert "search:\n  exclude: true\n" in (pages / "models/two.md").read_text()
-    assert "exclude: true" not in (pages / "series/changed.md").read_text()
+    assert not (pages / "models/one.md").exists()
+    assert {path.name for path in (pages / "figures/two").iterdir()} == {"helix.svg"}
     assert (pages / "data/two/findings.json").is_file()
     for listing in ("index.md", "models/index.md", "findings/helix.md"):
-        assert not re.search(
-            r"\bmodels/(one|two)|\"name\": \"one\"|atlas compute gone", (pages / listing).read_text()
-        )
-    menu = json.dumps(json.loads((pages / "navigation.json").read_text()))
-    assert "series/changed.md" in menu
-    assert '{"Series members": [{"one": "models/one.md"}, {"two": "models/two.md"}]}' in menu
+        assert not re.search(r"\"name\": \"one\"|atlas compute gone", (pages / listing).read_text())
+    assert "models/one" not in (pages / "navigation.json").read_text()
     published = json.loads((pages / "data/models.json").read_text())
-    assert [(model["name"], model["only_in_series"]) for model in published] == [("one", True), ("two", True)]
-    assert '<optgroup label="Series members"><option value="one">one (series)' in (pages / "compare.md").read_text()
-    assert '<a href="../../compare/?a=two">' in (pages / "models/two.md").read_text()
-    found = [entry for entry in json.loads((pages / "search.json").read_text()) if "models/" in entry["location"]]
-    assert [(one["location"], one["title"]) for one in found] == [
-        (f"models/{name}/", f"{name} (series member)") for name in ("one", "two")
+    assert [(model["name"], model["only_in_series"], model["claims"]) for model in published] == [
+        (name, True, "series/changed/#") for name in ("one", "two")
     ]
+    assert '<optgroup label="Series members"><option value="one">one (series)' in (pages / "compare.md").read_text()
+    found = {entry["location"]: entry["title"] for entry in json.loads((pages / "search.json").read_text())}
+    assert found["series/changed/#two"] == "two (series member)"
     text = (pages / "series/changed.md").read_text()
-    assert "../../models/two/#claim-winding" in text
+    assert '<figure id="two">' in text
+    assert '<a href="../../compare/?a=two">' in text
+    assert 'href="../../data/two/findings.json"' in text
     assert '<th scope="row">another way</th>' in text
     assert '<a href="#winding">winding</a>' in text
+    assert not re.search(r"models/(one|two)\b", "".join(path.read_text() for path in pages.rglob("*.md")))

@@ -72,7 +72,7 @@ def look_at_page(model, store: Store, place: Path) -> None:
     assert not failed, failed
     page = model_page(model, store, Staging(place / "pages", place / "cache"), lambda line: None)
     template = environment().get_template("model.md.j2")
-    text = template.render(root="../../", page=page, entities=[], seeds={}, beside_series=False)
+    text = template.render(root="../../", page=page, entities=[], seeds={})
     for mark in ("<script>alert", "\u202e", "\x1b"):
         assert mark not in text, f"{mark!r} is on the page"
     words = re.sub(r"<[^>]*>", "", re.sub(r"<bdi>.*?</bdi>", "", text))  # a token may be called None

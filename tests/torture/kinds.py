@@ -257,11 +257,18 @@ def transformer_lens(folder: Path, rng: Random) -> None:
 
 
 def gguf(folder: Path, rng: Random) -> None:
-    path = emptied(folder) / "model.gguf"
-    if rng.random() < 0.5:
-        other_software.write_llama_gguf(path, str(rng.choice(["F16", "F32"])))
-    else:
+    path, tokens = emptied(folder) / "model.gguf", [f"w{i}" for i in range(40)]
+    said = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": [1] * 40}
+    if rng.random() < 0.3:
         other_software.write_gpt2_gguf(path)
+    elif rng.random() < 0.5:
+        other_software.write_gemma3_gguf(path, **said)
+    else:
+        other_software.write_llama_gguf(path, str(rng.choice(["F16", "F32", "Q4_0", "Q8_0"])), **said)
+
+
+def ctranslate2(folder: Path, rng: Random) -> None:
+    other_software.write_ctranslate2(emptied(folder) / "model.bin")
 
 
 def absurd_sizes(folder: Path, rng: Random) -> None:
@@ -300,6 +307,7 @@ KINDS = {
     "nanoGPT": Kind(("tiny/ckpt.pt",), nanogpt),
     "TransformerLens": Kind((f"tiny/{WEIGHTS}", "tiny/cfg.json"), transformer_lens),
     "GGUF": Kind(("tiny/model.gguf",), gguf, (damage_bytes, replace_file)),
+    "CTranslate2": Kind(("tiny/model.bin",), ctranslate2, (damage_bytes, replace_file)),
     "pipes and devices": Kind(("tiny/*", "results/tiny/*", "tiny/training.json"), ways=(replace_file,)),
     "absurd sizes": Kind((), absurd_sizes),
     "long and deep models": Kind((), long_and_deep),

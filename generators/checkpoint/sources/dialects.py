@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from numpy import ndarray as Array
 
-from generators.checkpoint.roles import Family, Slot
+from generators.checkpoint.roles import Family, FusedPart, Slot
 
 Arrangement = Literal["transposed", "heads first", "flat heads", "neighbors turned"]
 
@@ -61,32 +61,56 @@ class Dialect:
         software: what wrote the file, as a sentence names it; empty for transformers.
         config: what config.json would say; None where only config.json says it.
         modules: what the table calls a module, with {i} for the layer -> what the file calls it.
+        tensors: what the table calls a tensor -> what the file calls it, where modules don't say it.
+        parts: what the table calls a tensor -> which part it is of a tensor of the file.
         layouts: patterns of names in the file, and how such a tensor is stored.
+        adds_one: gains are stored with the 1 that transformers adds to them (Gemma).
+        names_all: its table names every tensor of such a file.
+        note: what a model's page says of its numbers.
     """
 
     software: str = ""
     config: Mapping[str, Any] | None = None
     modules: Mapping[str, str] = field(default_factory=dict)
+    tensors: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, FusedPart] = field(default_factory=dict)
     layouts: tuple[tuple[str, Layout], ...] = ()
+    adds_one: bool = False
+    names_all: bool = False
+    note: str | None = None
 
     def layout(self, name: str) -> Layout | None:
         """Return how a tensor is stored; None where it is as the table says."""
         return next((layout for pattern, layout in self.layouts if re.search(pattern, name)), None)
 
+    def in_transformers(self, name: str) -> str | None:
+        """Return what transformers calls a tensor of the file; None if it has no such tensor."""
+        module, dot, kind = name.rpartition(".")
+        layer = re.search(r"\.(\d+)\.", name)
+        here = module if layer is None else module.replace(layer[0], ".{i}.", 1)
+        there = next((there for there, ours in self.modules.items() if ours == here), None)
+        return None if there is None else f"{there.format(i=layer and layer[1])}{dot}{kind}"
+
     def spoken(self, family: Family) -> Family:
         """Return a family's table with the names that the file gives its tensors."""
-        if not self.modules:
+        if not self.modules and not self.tensors:
             return family
         return replace(
             family,
             prefixes=("",),
             slots={role: self._renamed(slot) for role, slot in family.slots.items()},
             block_slots={role: self._renamed(slot) for role, slot in family.block_slots.items()},
+            first_block_slots={
+                role: None if slot is None else self._renamed(slot) for role, slot in family.first_block_slots.items()
+            },
         )
 
     def _renamed(self, slot: Slot) -> Slot:
+        if slot.tensor in self.tensors:
+            return replace(slot, tensor=self.tensors[slot.tensor], part=self.parts.get(slot.tensor))
         module, dot, kind = slot.tensor.rpartition(".")
-        return replace(slot, tensor=f"{self.modules.get(module, module)}{dot}{kind}")
+        plus = 0.0 if self.adds_one else slot.plus
+        return replace(slot, tensor=f"{self.modules.get(module, module)}{dot}{kind}", plus=plus)
 
 
 AS_TRANSFORMERS = Dialect()

@@ -17,11 +17,15 @@ from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
-from generators.checkpoint.single_files import adapter_beside, what_is_there, what_tensors_say
+from generators.checkpoint.single_files import adapter_beside, foreign_within, what_is_there, what_tensors_say
+from generators.checkpoint.sources.ctranslate2_files import SPEC
+from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
-from generators.checkpoint.sources.finding import SAFETENSORS, format_of, other_weights
+from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights, with_its_shards
 from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
+from generators.checkpoint.sources.mistral import mistral
+from generators.checkpoint.sources.nanochat import nanochat
 from generators.checkpoint.sources.nanogpt import nanogpt
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.stored_names import without_wrappers
@@ -158,16 +162,30 @@ class Files:
         if is_of_transformer_lens(names):
             return transformer_lens(names, self.header, self._all_of, self._cfg(), place)
         said = self.settings()
+        if SPEC in said:
+            return of_ctranslate2(said, {name: self.header(name) for name in names}, place)
         if ARCHITECTURE in said:
             return of_gguf(said, {name: self.header(name) for name in names}, self._all_of, place)
-        return nanogpt(said, names, self._beside(), place) or AS_TRANSFORMERS
+        return (
+            nanogpt(said, names, self._beside(), place)
+            or mistral(names, self._said_in, place)
+            or nanochat(names, self.header, self._said_in, Path(self._weights[0]).stem)
+            or AS_TRANSFORMERS
+        )
 
     def settings(self) -> Mapping[str, Any]:
         """Return what the one file of weights says besides its tensors. Raises InputError: as for its tensors."""
+        if self.is_gguf:  # of several shards, the first says it
+            return GGUF.settings(self.first_file)
         files = self.weight_files()
         if len(files) != 1 or files[0].endswith(".safetensors"):
             return {}
         return self._format(files[0]).settings(self._path(files[0]))
+
+    def _said_in(self, name: str) -> Mapping[str, Any]:
+        """Return the settings in a file beside the weights, on this machine; empty where there is none."""
+        content = None if self.folder is None else self.content(name)
+        return {} if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
 
     def _cfg(self) -> Mapping[str, Any]:
         """Return the cfg of TransformerLens that is in the file or beside it; empty where there is none."""
@@ -185,6 +203,16 @@ class Files:
         """Return all numbers of a small tensor."""
         header = self.header(name)
         return np.concatenate([np.atleast_1d(self.numbers(name, header, part)) for part in self.parts(name)])
+
+    def as_transformers(self) -> Iterator[tuple[str, Array]]:
+        """Yield the tensors of a file of other software as transformers names and stores them, widened to float32."""
+        for name in self.names():
+            there = self.dialect.in_transformers(name)
+            if there is not None:
+                layout, header = self.layout(name), self.header(name)
+                tensor = self._all_of(name).astype(np.float32, copy=False).reshape(header.shape)
+                tensor = tensor if layout is None else np.ascontiguousarray(layout.of(tensor))
+                yield there, tensor - 1 if self.dialect.adds_one and there.endswith("norm.weight") else tensor
 
     def weight_files(self) -> list[str]:
         """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
@@ -227,7 +255,8 @@ class Files:
         """
         content = self.content(CONFIG)
         said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
-        if said is not None and self.file is None and ("model_type" in said or self.comes_whole):
+        usual = self.file is None and not self.is_gguf
+        if said is not None and usual and ("model_type" in said or self.comes_whole):
             return said
         own = self.dialect.config if self._has_weights else None
         if own is not None:
@@ -249,10 +278,20 @@ class Files:
         return other_file or wrapped or bool(self.dialect.software)
 
     @once
+    def is_gguf(self) -> bool:
+        """Whether the weights are GGUF files, which hold their own tokenizer. Raises InputError: as for names."""
+        return self.folder is not None and bool(self._weights) and self._format(self._weights[0]) is GGUF
+
+    @property
+    def first_file(self) -> Path:
+        """The file of weights, or the first of several. Raises InputError: as for the weights."""
+        return self._path(self._weights[0])
+
+    @once
     def _weights(self) -> list[str]:
         """The file that was named; the index or file that transformers would read; or any other files of weights."""
         if self.file is not None:
-            return [self.file]
+            return with_its_shards(self.folder, self.file)
         usual = [name for name in USUAL if self._has_weights_in(name)]
         found = usual[:1] or ([] if self.folder is None else other_weights(self.folder))
         if found and (said := adapter_beside(self._beside(), self.content, f"The checkpoint {self.origin.place}")):
@@ -295,6 +334,8 @@ class Files:
     def instead(self) -> str:
         """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""
         found = what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
+        if not found and self.folder is not None:
+            found = foreign_within(self.folder)
         if not found and self._has_weights:
             found = what_tensors_say(self.names(), self.settings())
         return found

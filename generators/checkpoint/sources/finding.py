@@ -1,19 +1,26 @@
 """Which files of a folder hold weights, where none has the name that transformers gives them."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from generators.base.errors import InputError
 from generators.checkpoint.single_files import OF_PYTORCH, SHARD, begins, is_foreign, is_of_weights
+from generators.checkpoint.sources.ctranslate2_files import CTranslate2
 from generators.checkpoint.sources.formats import Format
 from generators.checkpoint.sources.gguf_files import Gguf
 from generators.checkpoint.sources.pickled import Pickled
 from generators.checkpoint.sources.safetensors_files import Safetensors
 
-SAFETENSORS, PICKLED_FORMAT, GGUF = Safetensors(), Pickled(), Gguf()
-FORMATS: dict[str, Format] = {"safetensors": SAFETENSORS, "pytorch": PICKLED_FORMAT, "gguf": GGUF}
-# What trainers put beside weights, in PyTorch's format.
-BESIDE = re.compile(r"(optimizer|scheduler|scaler|rng_state|training_args|trainer_state|global_step)")
+SAFETENSORS, PICKLED_FORMAT, GGUF, CTRANSLATE2 = Safetensors(), Pickled(), Gguf(), CTranslate2()
+FORMATS: dict[str, Format] = {
+    "safetensors": SAFETENSORS,
+    "pytorch": PICKLED_FORMAT,
+    "gguf": GGUF,
+    "ctranslate2": CTRANSLATE2,
+}
+# What trainers put beside weights, in PyTorch's format, and llama.cpp beside those of a model that sees.
+BESIDE = re.compile(r"(optimizer|optim_|scheduler|scaler|rng_state|training_args|trainer_state|global_step|mmproj)")
 
 
 def format_of(path: Path) -> Format:
@@ -32,19 +39,41 @@ def other_weights(folder: Path) -> list[str]:
     """
     found = [path.name for path in sorted(folder.iterdir()) if _is_candidate(path) and is_of_weights(path)]
     shards = [match for name in found if (match := SHARD.fullmatch(name))]
-    if shards and len(shards) == len(found) and len({(s["of"], s["count"], s["ending"]) for s in shards}) == 1:
-        count = int(shards[0]["count"])
-        absent = sorted(set(range(1, count + 1)) - {int(shard["at"]) for shard in shards})
-        if absent:
-            raise InputError(
-                f"The folder {folder.name} holds {len(shards)} of {count} shards: number {absent[0]} "
-                f"{f'and {len(absent) - 1} more are' if len(absent) > 1 else 'is'} missing."
-            )
+    if shards and len(shards) == len(found) and len({_of_one(shard) for shard in shards}) == 1:
+        _check_all(shards, folder)
         return found
     if len(found) > 1:
         named = ", ".join(found[:4]) + (" and more" if len(found) > 4 else "")
         raise InputError(f"The folder {folder.name} holds several files of weights ({named}): name one of them.")
     return found
+
+
+def with_its_shards(folder: Path | None, name: str) -> list[str]:
+    """Return a file of weights that was named; of one shard of a GGUF file, all of them.
+
+    Raises InputError: some shards are missing.
+    """
+    shard = SHARD.fullmatch(name)
+    if shard is None or folder is None or format_of(folder / name) is not GGUF:
+        return [name]
+    others = (SHARD.fullmatch(path.name) for path in sorted(folder.iterdir()) if path.is_file())
+    shards = [other for other in others if other is not None and _of_one(other) == _of_one(shard)]
+    _check_all(shards, folder)
+    return [shard[0] for shard in shards]
+
+
+def _of_one(shard: re.Match[str]) -> tuple[str, ...]:
+    return shard["of"], shard["count"], shard["ending"]
+
+
+def _check_all(shards: Sequence[re.Match[str]], folder: Path) -> None:
+    count = int(shards[0]["count"])
+    absent = sorted(set(range(1, count + 1)) - {int(shard["at"]) for shard in shards})
+    if absent:
+        raise InputError(
+            f"The folder {folder.name} holds {len(shards)} of {count} shards: number {absent[0]} "
+            f"{f'and {len(absent) - 1} more are' if len(absent) > 1 else 'is'} missing."
+        )
 
 
 def _is_candidate(path: Path) -> bool:

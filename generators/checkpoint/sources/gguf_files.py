@@ -1,9 +1,9 @@
-"""GGUF files: llama.cpp's format, through the reader of its `gguf` package; F32, F16, BF16 and Q8_0 are read."""
+"""GGUF files: llama.cpp's format, through the reader of its `gguf` package, which also says what blocks mean."""
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,21 @@ from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, 
 from generators.checkpoint.sources.layout import check_layout
 
 OPEN_AT_ONCE = 2
-MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata; the reader takes each by itself
-LONGEST_LIST = 1024  # of numbers in metadata; a tokenizer's are longer, and aren't read
-BLOCK = 32  # numbers of Q8_0 that share a scale
-Q8_0 = np.dtype([("scale", "<f2"), ("numbers", "i1", (BLOCK,))])
+MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata
 STORED: Mapping[str, np.dtype[Any]] = {
     "F32": np.dtype("<f4"),
     "F16": np.dtype("<f2"),
     "BF16": np.dtype(ml_dtypes.bfloat16),
-    "Q8_0": Q8_0,
 }
-NO_READER = "is a GGUF file, and the package that reads them isn't installed: pip install 'helix-atlas[gguf]'."
+# Types whose numbers are stored in blocks, each with scales of its own; a block is never divided between two rows.
+IN_BLOCKS = (
+    *("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "TQ1_0", "TQ2_0"),
+    *("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "MXFP4", "NVFP4"),
+)
 
 
 @dataclass(frozen=True)
-class Contents:
+class GgufContents:
     """What a file says of its tensors and of the model."""
 
     tensors: Mapping[str, PlacedTensor]
@@ -41,7 +41,7 @@ class Contents:
 class Gguf(Format):
     """GGUF. Shapes are given as NumPy has them: the last axis is contiguous."""
 
-    dtypes = tuple(STORED)
+    dtypes = (*STORED, *IN_BLOCKS)
 
     def names(self, path: Path) -> list[str]:
         """Return the names of a file's tensors."""
@@ -52,27 +52,30 @@ class Gguf(Format):
         return _contents(path).tensors[name].header
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
-        """Return some rows of a tensor as they are stored: Q8_0 as blocks of a scale and 32 whole numbers."""
+        """Return some rows of a tensor as they are stored: bytes, where numbers are in blocks."""
         tensor = _contents(path).tensors[name]
-        dtype, shape = STORED[tensor.header.dtype], list(tensor.header.shape)
-        if dtype is Q8_0:
-            shape[-1] //= BLOCK
-        return stored_rows(path, name, tensor.start, dtype, shape, rows)
+        dtype, shape = tensor.header.dtype, tensor.header.shape
+        if dtype in STORED:
+            return stored_rows(path, name, tensor.start, STORED[dtype], shape, rows)
+        if len(shape) < 2:
+            raise InputError(f"{name} in {path.name} is one row of {dtype}; llama.cpp stores such rows as F32.")
+        return stored_rows(path, name, tensor.start, np.dtype(np.uint8), _in_bytes(shape, dtype), rows)
 
     def numbers(self, header: Header, stored: Array) -> Array:
         """Return the numbers that stored rows mean."""
-        if header.dtype != "Q8_0":
+        if header.dtype in STORED:
             return stored
-        return stored["numbers"] * stored["scale"][..., None].astype(np.float32)
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
+
+        return dequantize(stored, GGMLQuantizationType[header.dtype])
 
     def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a file says of its model: numbers, words, and short lists of them."""
+        """Return what a file says of its model: numbers, words, and lists of them."""
         return _contents(path).settings
 
 
-def _contents(path: Path) -> Contents:
-    if find_spec("gguf") is None:
-        raise InputError(f"{path.name} {NO_READER}")
+def _contents(path: Path) -> GgufContents:
     try:
         stat = path.stat()
     except OSError as error:
@@ -81,11 +84,11 @@ def _contents(path: Path) -> Contents:
 
 
 @lru_cache(maxsize=OPEN_AT_ONCE)
-def _read(path: Path, changed: int, size: int) -> Contents:
+def _read(path: Path, changed: int, size: int) -> GgufContents:
     """Read what a file says as it is now: `changed` and `size` distinguish it from what it was before."""
     try:
         reader = _limited_reader()(path)
-        settings = {name: field.contents() for name, field in reader.fields.items() if _is_short(field)}
+        settings = {name: _said(field) for name, field in reader.fields.items()}
         tensors = {
             tensor.name: PlacedTensor(
                 Header(tensor.tensor_type.name, tuple(int(n) for n in reversed(tensor.shape))),
@@ -99,7 +102,7 @@ def _read(path: Path, changed: int, size: int) -> Contents:
         raise InputError(f"{path} isn't a whole GGUF file: {' '.join(str(error).split())[:200]}.") from error
     if reader.byte_order != "I":
         raise InputError(f"{path} is a GGUF file of the other byte order; convert the model again on this machine.")
-    return Contents(tensors, settings)
+    return GgufContents(tensors, settings)
 
 
 def _bytes(header: Header) -> int:
@@ -112,21 +115,52 @@ def _bytes(header: Header) -> int:
 
 @cache
 def _limited_reader() -> Any:
-    """Return the package's reader, but that it refuses lists that would take it minutes and gigabytes."""
+    """Return the package's reader, but that it takes a list at once: entry by entry is minutes and gigabytes."""
     from gguf import GGUFReader, GGUFValueType
 
     class Limited(GGUFReader):  # type: ignore[misc]
         entries = 0
 
         def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
-            if raw_type == GGUFValueType.ARRAY:
-                self.entries += int(self._get(orig_offs + 4, np.uint64)[0])
-                if self.entries > MOST_ENTRIES:
-                    raise ValueError(f"its metadata has lists of {self.entries} entries")
-            return super()._get_field_parts(orig_offs, raw_type)
+            if raw_type != GGUFValueType.ARRAY or self.byte_order != "I":
+                return super()._get_field_parts(orig_offs, raw_type)
+            kind, count = struct.unpack_from("<IQ", self.data, orig_offs)
+            self.entries += count
+            if self.entries > MOST_ENTRIES:
+                raise ValueError(f"its metadata has lists of {self.entries} entries")
+            begin = orig_offs + struct.calcsize("<IQ")
+            if kind == GGUFValueType.STRING:
+                values, size = _strings(memoryview(self.data), begin, count)
+            else:
+                found = self._get(begin, self.gguf_scalar_to_np[GGUFValueType(kind)], count)
+                values, size = found.tolist(), found.nbytes
+            if len(values) < count:
+                raise ValueError("a list of its metadata is cut off")
+            return begin + size - orig_offs, [values], [0], [GGUFValueType.ARRAY, GGUFValueType(kind)]
 
     return Limited
 
 
-def _is_short(field: Any) -> bool:
-    return len(field.data) <= LONGEST_LIST
+def _strings(data: memoryview, begin: int, count: int) -> tuple[list[str], int]:
+    """Return texts that follow one another, each behind its length in bytes, and how many bytes they take."""
+    texts, at = [], begin
+    for _ in range(count):
+        (length,) = struct.unpack_from("<Q", data, at)
+        texts.append(bytes(data[at + 8 : at + 8 + length]).decode("utf-8", "replace"))
+        at += 8 + length
+    if at > len(data):
+        raise ValueError("a list of its metadata is cut off")
+    return texts, at - begin
+
+
+def _said(field: Any) -> Any:
+    from gguf import GGUFValueType
+
+    return field.parts[-1] if field.types[:1] == [GGUFValueType.ARRAY] else field.contents()
+
+
+def _in_bytes(shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
+    from gguf import GGMLQuantizationType
+    from gguf.quants import quant_shape_to_byte_shape
+
+    return quant_shape_to_byte_shape(shape, GGMLQuantizationType[dtype])

@@ -1,7 +1,10 @@
 """What a GGUF file says of its model, in the words of transformers: its config, names and layouts."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import pi
 from typing import Any
 
@@ -11,12 +14,17 @@ from numpy import ndarray as Array
 from generators.base.errors import InputError
 from generators.checkpoint.sources.dialects import Dialect, Layout
 from generators.checkpoint.sources.formats import Header
-from generators.checkpoint.sources.gguf_files import STORED
+from generators.checkpoint.sources.gguf_files import IN_BLOCKS, STORED
 
 ARCHITECTURE = "general.architecture"
 ROPE_FACTORS = "rope_freqs.weight"
 MOST_FACTORS = 4096  # pairs of channels that a head turns
 OUTPUT = "output.weight"
+DIGIT = re.compile(r"\d")  # in the name of a type: the bits of its weights
+MERGE = (
+    "Merge it with llama.cpp's `llama-export-lora -m BASE.gguf --lora ADAPTER.gguf -o MERGED.gguf`, and name the "
+    "file that this writes."
+)
 AGAIN = "Convert the original again: llama.cpp's convert_hf_to_gguf.py with --outtype f16, bf16 or q8_0."
 
 LLAMA_MODULES = {
@@ -34,6 +42,12 @@ LLAMA_MODULES = {
     "layers.{i}.mlp.gate_proj": "blk.{i}.ffn_gate",
     "layers.{i}.mlp.up_proj": "blk.{i}.ffn_up",
     "layers.{i}.mlp.down_proj": "blk.{i}.ffn_down",
+}
+GEMMA2_MODULES = {
+    **LLAMA_MODULES,
+    "layers.{i}.post_attention_layernorm": "blk.{i}.post_attention_norm",
+    "layers.{i}.pre_feedforward_layernorm": "blk.{i}.ffn_norm",
+    "layers.{i}.post_feedforward_layernorm": "blk.{i}.post_ffw_norm",
 }
 GPT2_MODULES = {
     "wte": "token_embd",
@@ -59,6 +73,17 @@ LLAMA_KEYS = {  # of the metadata, behind the name of the architecture -> of con
     "rope.freq_base": "rope_theta",
     "vocab_size": "vocab_size",
 }
+GEMMA2_KEYS = {
+    **LLAMA_KEYS,
+    "attention.sliding_window": "sliding_window",
+    "attn_logit_softcapping": "attn_logit_softcapping",
+    "final_logit_softcapping": "final_logit_softcapping",
+}
+GEMMA3_KEYS = {
+    **GEMMA2_KEYS,
+    "attention.sliding_window_pattern": "sliding_window_pattern",
+    "rope.freq_base_swa": "rope_local_base_freq",
+}
 GPT2_KEYS = {
     "block_count": "n_layer",
     "context_length": "n_positions",
@@ -73,15 +98,32 @@ SAID_TWICE = ("attention.value_length", "rope.scaling.finetuned")
 
 @dataclass(frozen=True)
 class Kind:
-    """One architecture of llama.cpp's that the tables know."""
+    """One architecture of llama.cpp's that the tables know.
+
+    `biases`: config.json says which matrices have them. `turned`: queries and keys turn neighboring channels.
+    `unlike`: the number of layers of the one size whose scores are scaled by the width of its stream, per head.
+    """
 
     keys: Mapping[str, str]
     modules: Mapping[str, str]
+    model_type: str = ""
     rotary: bool = True
+    biases: tuple[str, ...] = ()
+    turned: bool = False
+    adds_one: bool = False
+    unlike: int | None = None
 
 
-LLAMA = Kind(LLAMA_KEYS, LLAMA_MODULES)
-KINDS = {"llama": LLAMA, "qwen2": LLAMA, "qwen3": LLAMA, "gpt2": Kind(GPT2_KEYS, GPT2_MODULES, rotary=False)}
+BIASES = {"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"}
+KINDS = {
+    "llama": Kind(LLAMA_KEYS, LLAMA_MODULES, biases=("attention_bias", "mlp_bias"), turned=True),
+    "qwen2": Kind(LLAMA_KEYS, LLAMA_MODULES),
+    "qwen3": Kind(LLAMA_KEYS, LLAMA_MODULES, biases=("attention_bias",)),
+    "gpt2": Kind(GPT2_KEYS, GPT2_MODULES, rotary=False),
+    "gemma": Kind(LLAMA_KEYS, LLAMA_MODULES, adds_one=True),
+    "gemma2": Kind(GEMMA2_KEYS, GEMMA2_MODULES, adds_one=True, unlike=46),
+    "gemma3": Kind(GEMMA3_KEYS, GEMMA2_MODULES, "gemma3_text", adds_one=True, unlike=62),
+}
 
 
 def of_gguf(
@@ -96,38 +138,75 @@ def of_gguf(
 
     Raises InputError: the atlas doesn't read its architecture, or the type of its numbers.
     """
-    name = said.get(ARCHITECTURE)
-    kind = KINDS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise InputError(
-            f"{place} is a GGUF file of the architecture {str(name)[:60]!r}. The atlas reads GGUF files of "
-            f"{', '.join(KINDS)}; name the original that it was converted from."
-        )
-    other = next((header.dtype for header in headers.values() if header.dtype not in STORED), None)
-    if other is not None:
-        raise InputError(
-            f"{place} is quantized to {other}; the atlas reads GGUF files of {', '.join(STORED)}. {AGAIN}"
-        )
+    _check(said, headers, place)
+    name = said[ARCHITECTURE]
+    kind = KINDS[name]
+    how = partial(
+        Dialect,
+        "llama.cpp",
+        modules=kind.modules,
+        adds_one=kind.adds_one,
+        names_all=True,
+        note=_rounding(headers),
+    )
     ours = {key.removeprefix(f"{name}."): _short(value) for key, value in said.items() if key.startswith(f"{name}.")}
     if ours.get("expert_count"):
         raise InputError(f"{place} is a GGUF file with several MLPs per layer; name the original.")
     config = {kind.keys[key]: value for key, value in ours.items() if key in kind.keys}
     unread = {key: value for key, value in ours.items() if key not in (*kind.keys, *TURNED, *SAID_TWICE)}
-    config |= {**unread, "model_type": name, "tie_word_embeddings": OUTPUT not in headers}
+    config |= {**unread, "model_type": kind.model_type or name, "tie_word_embeddings": OUTPUT not in headers}
+    config |= {switch: BIASES[switch] in headers for switch in kind.biases}
     if "token_embd.weight" in headers and headers["token_embd.weight"].shape:
         config.setdefault("vocab_size", headers["token_embd.weight"].shape[0])
     if not kind.rotary:
-        return Dialect("llama.cpp", config, kind.modules, ((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", LINEAR),))
+        return how(config, layouts=((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", LINEAR),))
     factors = headers.get(ROPE_FACTORS)
     if factors is not None and not (len(factors.shape) == 1 and 0 < factors.shape[0] <= MOST_FACTORS):
         raise InputError(f"{place} is a GGUF file whose {ROPE_FACTORS} is no short row of numbers.")
     config |= _rotation(ours, None if factors is None else read(ROPE_FACTORS), place)
-    if name == "qwen2":
-        return Dialect("llama.cpp", config, kind.modules)
-    config["attention_bias"] = "blk.0.attn_q.bias" in headers
-    if name == "llama":
-        config["mlp_bias"] = "blk.0.ffn_up.bias" in headers
-    return Dialect("llama.cpp", config, kind.modules, _turned(config) if name == "llama" else ())
+    if kind.unlike is not None:
+        config["query_pre_attn_scalar"] = _scale_of(ours, kind.unlike)
+    return how(config, layouts=_turned(config) if kind.turned else ())
+
+
+def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -> None:
+    """Raise InputError if a file is no whole model, or none of an architecture and types that are read."""
+    name, count = said.get(ARCHITECTURE), said.get("split.tensors.count")
+    if said.get("general.type") == "adapter":
+        raise InputError(f"{place} is a LoRA adapter in GGUF (general.type adapter), which changes a model. {MERGE}")
+    if not isinstance(name, str) or name not in KINDS:
+        raise InputError(
+            f"{place} is a GGUF file of the architecture {str(name)[:60]!r}. The atlas reads GGUF files of "
+            f"{', '.join(KINDS)}; name the original that it was converted from."
+        )
+    if isinstance(count, int) and count != len(headers):
+        raise InputError(
+            f"{place} has {len(headers)} tensors, and its first file says {count}: its shards aren't of one model."
+        )
+    other = next((header.dtype for header in headers.values() if header.dtype not in (*STORED, *IN_BLOCKS)), None)
+    if other is not None:
+        raise InputError(
+            f"{place} has tensors of the type {other}, and the atlas reads floating point and blocks of it. {AGAIN}"
+        )
+
+
+def _rounding(headers: Mapping[str, Header]) -> str | None:
+    """Return the sentence that a quantized copy is one, None where every number is a float of its own."""
+    kinds = Counter(header.dtype for header in headers.values())
+    if not kinds.keys() & {*IN_BLOCKS}:
+        return None
+    bits = sorted(int(number[0]) for kind in kinds if kind in IN_BLOCKS and (number := DIGIT.search(kind)))
+    width = f"{bits[0]}" if bits[0] == bits[-1] else f"{bits[0]} to {bits[-1]}"
+    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    return f"A quantized copy, with {width} bits per weight (tensors: {counted}). All its numbers carry rounding."
+
+
+def _scale_of(said: Mapping[str, Any], unlike: int) -> Any:
+    """Return the width whose root Gemma's scores are divided by, which llama.cpp knows by the number of layers."""
+    heads, width = said.get("attention.head_count"), said.get("embedding_length")
+    if said.get("block_count") == unlike and isinstance(heads, int) and isinstance(width, int) and heads > 0:
+        return width // heads
+    return said.get("attention.key_length")
 
 
 def _short(value: Any) -> Any:

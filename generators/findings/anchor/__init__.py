@@ -4,14 +4,14 @@ Asked by Xiao et al., "Efficient streaming language models with attention sinks"
 activations in large language models" (2024).
 """
 
-from generators.findings.anchor import claims, facts, figures, measure
+from generators.findings.anchor import claims, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="anchor",
-    title="The first token as an anchor",
-    order=134,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("position_embedding",),
@@ -20,7 +20,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="anchor-heads",
     passes=measure.PASSES,
 )

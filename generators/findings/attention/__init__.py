@@ -5,14 +5,14 @@ Adam Yedidia, "The positional embedding matrix and previous-token heads: how do 
 """
 
 from generators.findings import positional
-from generators.findings.attention import claims, facts, figures, measure
+from generators.findings.attention import claims, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="attention",
-    title="Attention",
-    order=40,
+    words=words_of(__name__),
     version=1,
     needs=("position_embedding", *(f"blocks.*.attn.{name}" for name in "qkvo")),
     uses=(
@@ -28,6 +28,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="overlap-panels",
 )

@@ -8,18 +8,17 @@ explain. Here it is asked of positions alone. Nothing is claimed: what a model d
 from generators.findings import positional
 from generators.findings.blurred import facts, figures, measure
 from generators.findings.contract import Finding
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="blurred",
-    title="Blurred positions",
-    order=42,
+    words=words_of(__name__),
     version=1,
     needs=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k"),
     uses=positional.ROLES,
     config=positional.CONFIG,
     metrics=measure.BlurredMetrics,
     measure=measure.measure,
-    rules=(),
     figures=figures.figures,
     facts=facts.FACTS,
     signature="blurred-heads",

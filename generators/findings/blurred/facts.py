@@ -47,4 +47,4 @@ def _packed(array: Array) -> str:
     return b64encode(array.astype(np.dtype("<f2")).tobytes()).decode("ascii")
 
 
-FACTS = Facts(search=("try it", "blur it"), files=trial)
+FACTS = Facts(files=trial)

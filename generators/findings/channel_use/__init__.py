@@ -4,15 +4,15 @@ Adam Scherlis, "An exploration of GPT-2's embedding weights", guesses that chann
 the next token, by frequency.
 """
 
-from generators.findings.channel_use import claims, facts, figures, measure
+from generators.findings.channel_use import claims, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="channel_use",
-    title="Use of channels",
-    order=140,
-    version=1,
+    words=words_of(__name__),
+    version=2,
     needs=(RUN, "token_embedding"),
     uses=("position_embedding", "blocks.*.ln2.gain", FREQUENCIES),
     config=("n_layer", "d_model", "post_norm"),
@@ -20,7 +20,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="channel-cost",
     passes=measure.WINDOWS * measure.PASSES,
 )

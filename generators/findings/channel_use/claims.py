@@ -1,106 +1,105 @@
+from collections.abc import Iterator, Mapping
+
 import numpy as np
 
-from generators.base.text import in_units, two
-from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, Why
-from generators.findings.judging import Rule, Tested, Untested
+from generators.base.text import two
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, ValueRow, Why
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, rows
+from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
 
-RHO = -0.5
-RANK = {"holds": 0.01, "partly": 0.05}  # share of channels that cost at least as much
-NAMES: dict[Why, str] = {
-    "frequency": "the channel of the token embedding most correlated with frequency",
-    "ln2": "the channel with the largest gain of ln2 in most layers",
-    "position": "the channel in which positions vary most",
-}
+RANK = 0.01  # share of channels that cost at least as much
 
 
-def named(metrics: ChannelUseMetrics) -> ChannelUseRow | None:
+def named(m: ChannelUseMetrics) -> ChannelUseRow | None:
     """Return the channel that claims are about: that of frequency, else that of ln2; None without either."""
-    for why in ("frequency", "ln2"):
-        for row in metrics["channels"]:
-            if row["why"] == why:
-                return row
-    return None
+    rows = [row for why in ("frequency", "ln2") for row in m["channels"] if row["why"] == why]
+    return rows[0] if rows else None
 
 
-def _swept(metrics: ChannelUseMetrics, channel: int) -> tuple[SweptRow, list[SweptRow]]:
-    rows = list(metrics["swept"])
+def _swept(m: ChannelUseMetrics, channel: int) -> tuple[SweptRow, list[SweptRow]]:
+    rows = list(m["swept"])
     return next(row for row in rows if row["channel"] == channel), [row for row in rows if row["channel"] != channel]
 
 
-def rank_of(metrics: ChannelUseMetrics, channel: int) -> tuple[int, int]:
+def rank_of(m: ChannelUseMetrics, channel: int) -> tuple[int, int]:
     """Return a channel's place among all that were held, most costly first, and how many these are."""
-    own, others = _swept(metrics, channel)
+    own, others = _swept(m, channel)
     return 1 + sum(other["cost"] >= own["cost"] for other in others), 1 + len(others)
 
 
-def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
-    metrics = measured.metrics
-    row = named(metrics)
+@claim("leans-on-channel", sense="at most", holds=RANK, partly=0.05, form=lambda *values: f"p = {two(*values)}")
+def leans(m: ChannelUseMetrics) -> Evidence | Untested:
+    row = named(m)
     if row is None:
-        return Untested("Neither frequency nor the gains of ln2 single out a channel of this model.")
-    rank, count = rank_of(metrics, row["channel"])
-    if 1 / count > RANK["holds"]:
-        return Untested(
-            f"With {count} channels, a random one ranks first 1 time in {count}. That is too often to be evidence."
-        )
-    unit = in_units(metrics["unit"])
-    median = float(np.median([other["cost"] for other in _swept(metrics, row["channel"])[1]]))
-    return Tested(
-        rank / count,
-        f"Fixing channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {two(row['cost'])} {unit} (95 % "
-        f"interval {two(row['low'])} to {two(row['high'])}). It ranks {rank} of {count} channels by cost (p = "
-        f"{two(rank / count)}); the median of the others is {two(median)}.",
-        form=lambda *values: f"p = {two(*values)}",
-        baseline=0.5,
-        extra_condition_met=row["cost"] > 0,
-    )
+        return Untested("no-channel")
+    rank, count = rank_of(m, row["channel"])
+    if 1 / count > RANK:
+        return Untested("few-channels", {"count": count})
+    median = float(np.median([other["cost"] for other in _swept(m, row["channel"])[1]]))
+    said = {"row": row, "rank": rank, "count": count, "median": median}
+    return Evidence(rank / count, said, baseline=0.5, extra_condition_met=row["cost"] > 0)
 
 
-def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
-    metrics = measured.metrics
-    row = named(metrics)
+@claim("guess-by-frequency", sense="at most", holds=-0.5, form="{:+.2f}")
+def guess(m: ChannelUseMetrics) -> Evidence | Untested:
+    row = named(m)
     if row is None:
-        return Untested("Neither frequency nor the gains of ln2 single out a channel of this model.")
+        return Untested("no-channel")
     if row["unigram_rho"] is None:
-        return Untested("This model predicts no tokens, or their frequencies are unknown.")
-    if metrics["proxy"]:
-        return Untested("Token frequencies are unknown; the token index is only a proxy.")
-    own, others = _swept(metrics, row["channel"])
+        return Untested("no-tokens")
+    if m["proxy"]:
+        return Untested("proxy")
+    own, others = _swept(m, row["channel"])
     rhos = [other["unigram_rho"] for other in others if other["unigram_rho"] is not None]
     lowest = min(rhos, default=0.0)
-    return Tested(
+    return Evidence(
         row["unigram_rho"],
-        f"When channel {row['channel']} is fixed, the change in tokens' log-probabilities has a rank correlation of "
-        f"{row['unigram_rho']:+.2f} with frequency. For each of {len(others)} other channels it is {lowest:+.2f} or "
-        "more.",
-        form="{:+.2f}",
+        {"row": row, "others": len(others), "lowest": lowest},
         baseline=float(np.median(rhos)) if rhos else None,
         extra_condition_met=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
     )
 
 
-RULES = (
-    Rule(
-        id="leans-on-channel",
-        short="depends on it",
-        statement="The model depends on the channel most correlated with frequency.",
-        value="share of all channels that cost at least as much when fixed at their mean",
-        sense="at most",
-        holds=RANK["holds"],
-        partly=RANK["partly"],
-        unit="of channels",
-        test=_leans,
-    ),
-    Rule(
-        id="guess-by-frequency",
-        short="guess by frequency",
-        statement="That channel pushes predictions toward frequent tokens.",
-        value="rank correlation over tokens of the change of log-probability with log-frequency",
-        sense="at most",
-        holds=RHO,
-        unit="rank correlation",
-        also="and below all other channels",
-        test=_guess,
-    ),
-)
+WHY: Mapping[Why, str] = {
+    "frequency": "the channel most correlated with frequency",
+    "ln2": "the channel with the largest gain of ln2 in most layers",
+    "position": "the channel in which positions vary most",
+}
+
+
+def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield what holding a channel at its mean costs, and for those that findings name with its interval.
+
+    In wide models all are held on fewer windows than those: two numbers for one channel, so it is said of which.
+    """
+    unit, tried = found.metrics["unit"], rows(found, "channels", ChannelUseRow)
+    for row in tried:
+        cost = f"{two(row['cost'])} ({unit}; 95 % interval {two(row['low'])} to {two(row['high'])})"
+        says = f"Fixing it at its mean costs {cost}. It was tested as {WHY[row['why']]}."
+        yield EntityNote(row["channel"], says, named=True)
+    swept = rows(found, "swept", SweptRow)
+    if swept:
+        on, of = found.metrics["swept_windows"], found.metrics["ran"]["windows"]
+        fewer = f", on {on} of {of} windows" if on < of else ""
+        says = f"cost of fixing it at its mean{fewer} ({unit})"
+        costs = {row["channel"]: row["cost"] for row in swept}
+        yield EntityNumbers(says, costs, "channel-cost", "largest", name="cost")
+    values = rows(found, "values", ValueRow)
+    there = [(row["channel"], row["token_there"]) for row in values]
+    following = [(row["channel"], row["next_token"]) for row in values]
+    for name, token, known in (
+        ("token_there", "the token there", there),
+        ("next_token", "the next token", following),
+    ):
+        strongest: dict[int, float] = {}
+        for channel, value in known:
+            if value is not None and abs(value) > abs(strongest.get(channel, 0.0)):
+                strongest[channel] = value
+        if strongest:
+            says = "strongest correlation, over layers, of its value in the running model"
+            yield EntityNumbers(f"{says} with the log frequency of {token}", strongest, order="strongest", name=name)
+
+
+RULES = (leans, guess)
+FACTS = Facts(entities={"channel": channels})

@@ -5,13 +5,13 @@ histogram; the guess is Seraphina Nix's), and James Simon, "Insights into GPT-2'
 singular vectors).
 """
 
-from generators.findings.channels import claims, facts, figures, measure
+from generators.findings.channels import claims, figures, measure
 from generators.findings.contract import Finding
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="channels",
-    title="Channels",
-    order=20,
+    words=words_of(__name__),
     version=2,
     needs=("position_embedding",),
     uses=("token_embedding",),
@@ -19,6 +19,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="channel-histogram",
 )

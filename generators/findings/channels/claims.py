@@ -1,111 +1,79 @@
+from collections.abc import Iterator
 from math import sqrt
+
+import numpy as np
 
 from generators.base.text import share, two
 from generators.findings.channels.measure import ChannelsMetrics
-from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.facts import POSITION_STD, EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
-from generators.findings.nulls import chance, pair
 
-SMALLEST_OVERLAP, SHARE_IN_WORDS = 0.5, "half"  # share of the position channels
-FEW, FEW_PARTLY = 0.10, 0.25  # share of channels
+SMALLEST_OVERLAP = 0.5  # share of the position channels: "half" in words
+TIMES_CHANCE = 2  # "twice" in words
 QUIET, QUIET_PARTLY = -0.30, -0.15  # rank correlation
-TIMES_CHANCE, TIMES_IN_WORDS = 2, "twice"
 ERRORS = 3.3  # standard errors 1 / sqrt(d - 1) of a rank correlation: one in 2000 unrelated channels is as low
 
 
-def _few_channels(measured: Measurements[ChannelsMetrics]) -> Tested:
-    metrics = measured.metrics
-    d, needed, turned = metrics["n_channels"], metrics["channels_for_90"], metrics["chance"]["channels_for_90"]
-    return Tested(
-        needed / d,
-        f"{needed} of {d} channels ({share(needed / d)}) hold 90 % of P's variance; after random rotations, "
-        f"{share(turned['median'])} of the channels do (1st percentile {share(turned['limit'])}).",
-        form=share,
-        chance=chance(turned),
-        interval=pair(metrics["intervals"]["channels_for_90"]),
-    )
+@claim("few-channels", sense="at most", holds=0.10, partly=0.25, form=share)
+def few_channels(m: ChannelsMetrics) -> Evidence:
+    value = m["channels_for_90"] / m["n_channels"]
+    return Evidence(value, chance=m["chance"]["channels_for_90"], interval=m["intervals"]["channels_for_90"])
 
 
-def _tokens_avoid(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
-    metrics = measured.metrics
-    if metrics["token_std"] is None:
-        return Untested("The token embedding isn't in this checkpoint.")
-    k = len(metrics["position_channels"])
-    overlap, by_chance = metrics["low_variance_overlap"], metrics["low_variance_overlap_chance"]
-    turned = metrics["chance"]["low_variance_overlap"]
+@claim("tokens-avoid", form=two)
+def tokens_avoid(m: ChannelsMetrics) -> Evidence | Untested:
+    overlap, by_chance = m["low_variance_overlap"], m["low_variance_overlap_chance"]
+    turned = m["chance"]["low_variance_overlap"]
+    if m["token_std"] is None:
+        return Untested("no-tokens")
     if overlap is None or by_chance is None or turned is None:
-        return Untested(
-            "There are no position channels to avoid: no clear gap sets apart a few that hold half of P's variance."
-        )
+        return Untested("no-gap")
+    k = len(m["position_channels"])
     half = SMALLEST_OVERLAP * k
     # Strong structure also shows after random rotations.
     least = max(half if turned["median"] < half else turned["limit"], TIMES_CHANCE * by_chance)
-    return Tested(
-        overlap,
-        f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} random "
-        f"channels would share {two(by_chance)}, and after random rotations {two(turned['median'])} (99th percentile "
-        f"{two(turned['limit'])}).",
-        form=two,
-        chance=chance(turned),
-        holds_at=least,
-    )
+    return Evidence(overlap, {"k": k}, chance=turned, holds_at=least)
 
 
-def _quiet_where_loud(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
-    metrics = measured.metrics
-    rho, turned = metrics["spearman_position_std_token_std"], metrics["chance"]["spearman_position_std_token_std"]
-    if metrics["token_std"] is None:
-        return Untested("The token embedding isn't in this checkpoint.")
+@claim("quiet-where-loud", sense="at most", holds=QUIET, partly=QUIET_PARTLY, form="{:.2f}", errors=ERRORS)
+def quiet_where_loud(m: ChannelsMetrics) -> Evidence | Untested:
+    rho, turned = m["spearman_position_std_token_std"], m["chance"]["spearman_position_std_token_std"]
+    if m["token_std"] is None:
+        return Untested("no-tokens")
     if rho is None or turned is None:
-        return Untested("All channels have the same std, so none varies more than another.")
-    how = (
-        f"Over channels, the stds of positions and tokens have a rank correlation of {rho:+.2f}; after random "
-        f"rotations of both, it would be {turned['median']:+.2f} (1st percentile {turned['limit']:+.2f})"
-    )
-    errors = -ERRORS / sqrt(metrics["n_channels"] - 1)
-    return Tested(
+        return Untested("equal-stds")
+    errors = -ERRORS / sqrt(m["n_channels"] - 1)
+    return Evidence(
         rho,
-        {"holds": f"{how}: tokens vary less where positions vary more.", "fails": f"{how}."},
-        form="{:.2f}",
-        chance=chance(turned),
-        interval=pair(metrics["intervals"]["spearman_position_std_token_std"]),
+        chance=turned,
+        interval=m["intervals"]["spearman_position_std_token_std"],
         holds_at=min(QUIET, errors),
         partly_at=min(QUIET_PARTLY, errors),
     )
 
 
-RULES = (
-    Rule(
-        id="few-channels",
-        short="few channels",
-        statement="Positions live in few channels.",
-        value="channels that hold 90 % of P's variance, of all",
-        sense="at most",
-        holds=FEW,
-        partly=FEW_PARTLY,
-        unit="share of channels",
-        test=_few_channels,
-    ),
-    Rule(
-        id="tokens-avoid",
-        short="tokens avoid",
-        statement="Tokens avoid those channels.",
-        value="position channels among as many in which tokens vary least",
-        unit="channels",
-        holds_as=f"{SHARE_IN_WORDS} of the k position channels",
-        also=f"and at least {TIMES_IN_WORDS} what k random channels would share, k²/d",
-        test=_tokens_avoid,
-    ),
-    Rule(
-        id="quiet-where-loud",
-        short="tokens vary less",
-        statement="Tokens vary less where positions vary more.",
-        value="rank correlation of positions' and tokens' standard deviations over channels",
-        sense="at most",
-        holds=QUIET,
-        partly=QUIET_PARTLY,
-        unit="rank correlation",
-        also=f"and {ERRORS:g} / √(d − 1) below 0, as one in 2000 of unrelated channels is",
-        test=_quiet_where_loud,
-    ),
-)
+NAMED = 8  # loudest position channels, listed by name
+
+
+def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterator[Fact]:
+    m = found.metrics
+    std, louder = m["position_std"], m["position_channels"]
+    yield EntityNumbers(POSITION_STD, std, "channel-histogram", "largest", name="position_std")
+    yield EntityNumbers("mean over positions (P)", found.arrays.get("position_mean"))
+    yield EntityNumbers("mean over tokens (E)", m["token_mean"], order="strongest")
+    yield EntityNumbers("standard deviation over tokens (E)", m["token_std"], order="largest", name="token_std")
+    leading = found.arrays.get("right_singular_vectors")
+    if leading is not None and len(leading):
+        says = "share of P's leading direction, which includes the mean over positions"
+        yield EntityNumbers(says, leading[0] ** 2, "singular-vectors", "largest")
+    others = "" if len(louder) == 1 else f", one of {len(louder)}"
+    for place, channel in enumerate(louder):
+        says = f"A position channel{others}: P varies in it far more than in other channels."
+        yield EntityNote(channel, says, named=place < NAMED)
+    most = int(np.argmax(std))
+    yield EntityNote(most, f"Positions vary most in this channel: std {two(std[most])}.", role="positions")
+
+
+RULES = (few_channels, tokens_avoid, quiet_where_loud)
+FACTS = Facts(entities={"channel": channels})

@@ -1,14 +1,14 @@
 """Distance: how much of where a head looks does distance decide, whatever the model's position scheme?"""
 
 from generators.findings.contract import Finding
-from generators.findings.distance import claims, facts, figures, measure
+from generators.findings.distance import claims, figures, measure
 from generators.findings.inputs import RUN
 from generators.findings.running import WINDOWS
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="distance",
-    title="Attention by distance",
-    order=122,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("position_embedding",),
@@ -17,7 +17,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="distance-heads",
     passes=WINDOWS,
 )

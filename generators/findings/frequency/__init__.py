@@ -5,13 +5,13 @@ direction are three candidates for a unigram frequency feature.
 """
 
 from generators.findings.contract import Finding
-from generators.findings.frequency import claims, facts, figures, measure
+from generators.findings.frequency import claims, figures, measure
 from generators.findings.inputs import FREQUENCIES, TOKENS
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="frequency",
-    title="Frequency",
-    order=60,
+    words=words_of(__name__),
     version=2,
     needs=("token_embedding",),
     uses=("blocks.*.ln2.gain", TOKENS, FREQUENCIES),
@@ -20,6 +20,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="frequency-channel",
 )

@@ -5,12 +5,12 @@ and channel 138 stands out in most LN2 layers.
 """
 
 from generators.findings.contract import Finding
-from generators.findings.gains import claims, facts, figures, measure
+from generators.findings.gains import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="gains",
-    title="Gains",
-    order=30,
+    words=words_of(__name__),
     version=1,
     needs=("blocks.*.ln2.gain",),
     uses=("blocks.*.ln1.gain", "position_embedding", "token_embedding"),
@@ -19,6 +19,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="gains-ln2",
 )

@@ -5,14 +5,14 @@ Asked by Adam Yedidia, "The positional embedding matrix and previous-token heads
 
 from generators.findings import positional
 from generators.findings.contract import Finding
-from generators.findings.heads import claims, facts, figures, measure
+from generators.findings.heads import claims, figures, measure
 from generators.findings.inputs import RUN
 from generators.findings.running import WINDOWS
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="heads",
-    title="Heads on text",
-    order=120,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k", *positional.ROLES),
@@ -21,7 +21,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="heads-on-text",
     passes=WINDOWS * measure.PASSES,
 )

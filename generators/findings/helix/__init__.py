@@ -5,12 +5,12 @@ Simon, "Insights into GPT-2's positional encodings" (2024).
 """
 
 from generators.findings.contract import Finding
-from generators.findings.helix import claims, facts, figures, measure
+from generators.findings.helix import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="helix",
-    title="Helix",
-    order=10,
+    words=words_of(__name__),
     version=1,
     needs=("position_embedding",),
     uses=("token_embedding",),
@@ -19,6 +19,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="helix",
 )

@@ -4,13 +4,13 @@ Asked by Olsson et al., "In-context learning and induction heads" (2022).
 """
 
 from generators.findings.contract import Finding
-from generators.findings.induction import claims, facts, figures, measure
+from generators.findings.induction import claims, figures, measure
 from generators.findings.inputs import RUN
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="induction",
-    title="Heads that copy",
-    order=124,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     config=("n_ctx", "n_head", "causal"),
@@ -18,7 +18,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="induction-heads",
     passes=measure.PASSES,
 )

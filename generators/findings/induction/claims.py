@@ -1,122 +1,86 @@
+from collections.abc import Iterator
+
 import numpy as np
 
-from generators.base.sentences import first, many
-from generators.base.text import share, two
+from generators.base.text import share
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.induction.measure import InductionHeadRow, InductionMetrics
-from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
-from generators.findings.nulls import chance
 
-COPIES = {"holds": 0.1, "partly": 0.05}  # share of attention
-NEEDED = {"holds": 0.5, "partly": 0.25}  # share of the benefit
-FED = {"holds": 0.5, "partly": 0.25}  # share of the copying head's attention
+COPIES = 0.05  # share of attention from which a head copies
+MARGIN = 0.25  # share of the benefit
 PREVIOUS = 0.15  # smallest attention of a previous-token head to the previous token
 FEWEST_ERRORS = 3
 
 
-def best_of(metrics: InductionMetrics) -> InductionHeadRow:
-    return metrics["heads"][metrics["best"]]
+def best_of(m: InductionMetrics) -> InductionHeadRow:
+    return m["heads"][m["best"]]
 
 
-def _copies(measured: Measurements[InductionMetrics]) -> Tested:
-    row, metrics = best_of(measured.metrics), measured.metrics
-    found = chance(metrics["other_distances"])
-    beside = f" Uniform attention gives it {share(metrics['uniform'])}."
-    if found is not None:
-        beside = (
-            f" At other distances, the strongest head gives {share(found.median)} in the median (99th percentile "
-            f"{share(found.limit)})."
-        )
-    return Tested(
-        row["copying"],
-        f"On random tokens read twice, L{row['layer']}H{row['head']} gives {share(row['copying'])} of its attention "
-        f"to the token that followed.{beside}",
-        form=share,
-        baseline=metrics["uniform"],
-        chance=found,
-        interval=(row["low"], row["high"]),
+@claim("some-head-copies", holds=0.1, partly=COPIES, form=share)
+def copies(m: InductionMetrics) -> Evidence:
+    head = best_of(m)
+    interval = (head["low"], head["high"])
+    return Evidence(
+        head["copying"], {"head": head}, baseline=m["uniform"], chance=m["other_distances"], interval=interval
     )
 
 
-def _needed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
-    row, found = best_of(measured.metrics), measured.metrics["copying"]
-    if found is None or row["copying"] < COPIES["partly"]:
-        return Untested("No head copies enough to measure its effect.")
-    benefit = found["benefit"]
-    if benefit["mean"] <= FEWEST_ERRORS * benefit["standard_error"]:
-        return Untested("The model predicts the second half no better than the first.")
-    others = float(np.median(found["others"]))
-    more = found["lost"] > others + NEEDED["partly"]
-    few = found["lost"] < NEEDED["partly"] or more
-    no_more = "" if few else f" It must exceed the median by {NEEDED['partly']:.0%} of the benefit."
-    return Tested(
+@claim("repeats-need-that-head", holds=0.5, partly=MARGIN, form=share, margin=MARGIN)
+def needed(m: InductionMetrics) -> Evidence | Untested:
+    head, found = best_of(m), m["copying"]
+    if found is None or head["copying"] < COPIES:
+        return Untested("no-copying")
+    if found["benefit"]["mean"] <= FEWEST_ERRORS * found["benefit"]["standard_error"]:
+        return Untested("no-benefit")
+    median = float(np.median(found["others"]))
+    more = found["lost"] > median + MARGIN
+    return Evidence(
         found["lost"],
-        f"The second half is predicted better by {two(benefit['mean'])} nats per token. Silencing "
-        f"L{row['layer']}H{row['head']} removes {share(found['lost'])} of that benefit; silencing one of "
-        f"{len(found['others'])} other heads removes {share(others)} in the median and at most "
-        f"{share(max(found['others']))}.{no_more}",
-        form=share,
-        baseline=others,
+        {"head": head, "median": median, "more": more},
+        baseline=median,
         interval=(found["low"], found["high"]),
         extra_condition_met=more,
     )
 
 
-def _fed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
-    row, found = best_of(measured.metrics), measured.metrics["feeding"]
-    if row["copying"] < COPIES["partly"] or found is None:
-        return Untested("No head copies enough to measure what feeds it.")
+@claim("fed-by-previous-token", holds=0.5, partly=0.25, form=share)
+def fed(m: InductionMetrics) -> Evidence | Untested:
+    head, found = best_of(m), m["feeding"]
+    if head["copying"] < COPIES or found is None:
+        return Untested("nothing-fed")
     if found["strongest"] < PREVIOUS:
-        return Untested("No earlier head attends enough to the previous token.")
+        return Untested("no-feeder")
     if not found["others"]:
-        return Untested("There are too few other earlier heads to compare with.")
-    names = first(found["heads"], 4)
-    no_more = " It must exceed all of these."
-    return Tested(
+        return Untested("few-others")
+    median = float(np.median(found["others"]))
+    return Evidence(
         found["drop"],
-        f"Silencing the previous-token head{'' if len(found['heads']) == 1 else 's'} in earlier layers ({names}) "
-        f"removes {share(found['drop'])} of the copying attention of L{row['layer']}H{row['head']}; silencing as "
-        f"many other earlier heads removes {share(float(np.median(found['others'])))} in the median and at most "
-        f"{share(max(found['others']))} ({many(len(found['others']), 'set')} of heads)."
-        f"{'' if found['drop'] > max(found['others']) else no_more}",
-        form=share,
-        baseline=float(np.median(found["others"])),
+        {"head": head, "median": median},
+        baseline=median,
         interval=(found["low"], found["high"]),
         extra_condition_met=found["drop"] > max(found["others"]),
     )
 
 
-RULES = (
-    Rule(
-        id="some-head-copies",
-        short="copies",
-        statement="Some head attends to what followed the same token before.",
-        value="largest mean attention to the token after the earlier occurrence, random tokens read twice",
-        holds=COPIES["holds"],
-        partly=COPIES["partly"],
-        unit="of attention",
-        test=_copies,
-    ),
-    Rule(
-        id="repeats-need-that-head",
-        short="repeats need it",
-        statement="The model predicts repeats through that head.",
-        value="share of the benefit of repeats lost while it is silenced",
-        holds=NEEDED["holds"],
-        partly=NEEDED["partly"],
-        unit="of the benefit",
-        also=f"by {NEEDED['partly']:g} more than the median of other heads",
-        test=_needed,
-    ),
-    Rule(
-        id="fed-by-previous-token",
-        short="fed by previous token",
-        statement="Previous-token heads feed the head that copies.",
-        value="share of the copying attention lost while earlier previous-token heads are silenced",
-        holds=FED["holds"],
-        partly=FED["partly"],
-        unit="of the copying attention",
-        also="more than with any set of as many other earlier heads silenced",
-        test=_fed,
-    ),
-)
+def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[Fact]:
+    rows, best = found.metrics["heads"], best_of(found.metrics)
+    if len(rows) != count:
+        return
+    yield EntityNumbers(
+        "attention to what followed, tokens read twice",
+        [row["copying"] for row in rows],
+        "induction-heads",
+        "largest",
+    )
+    if best["copying"] >= COPIES:
+        yield EntityNote(
+            found.metrics["best"],
+            f"It copies more than any other head: on random tokens read twice, it gives {share(best['copying'])} of "
+            "its attention to the token that followed.",
+        )
+
+
+RULES = (copies, needed, fed)
+FACTS: Facts[InductionMetrics] = Facts(entities={"head": heads})

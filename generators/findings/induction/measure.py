@@ -242,13 +242,12 @@ def _copying_attention(
 ) -> Float[Array, " sequences"]:
     found, (layer, place) = np.zeros(len(ids)), divmod(head, run.architecture.n_head)
 
-    def see(at: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
-        if at == layer:
-            second = weights[:, place, begins + half :]
-            followed = np.diagonal(second, begins + 1, 1, 2)[..., : half - 1]
-            found[begin : begin + len(weights)] = followed.mean(axis=-1)
+    def see(_: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
+        second = weights[:, place, begins + half :]
+        followed = np.diagonal(second, begins + 1, 1, 2)[..., : half - 1]
+        found[begin : begin + len(weights)] = followed.mean(axis=-1)
 
-    run.attention(ids, see)
+    run.attention(ids, see, layers=[layer])
     return found
 
 

@@ -7,12 +7,12 @@ for Magikarp" (2024).
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, TOKENS
-from generators.findings.outliers import claims, facts, figures, measure
+from generators.findings.outliers import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="outliers",
-    title="Outliers",
-    order=90,
+    words=words_of(__name__),
     version=1,
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS, FREQUENCIES),
@@ -21,6 +21,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="outlier-norms",
 )

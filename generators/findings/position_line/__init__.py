@@ -6,12 +6,12 @@ attention can read as distance, is asked by readers of the helix.
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.findings.position_line import claims, facts, figures, measure
+from generators.findings.position_line import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="position_line",
-    title="Positions become a line",
-    order=132,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("blocks.*.ln1.gain", "blocks.*.ln2.gain"),
@@ -20,7 +20,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="position-line",
     passes=measure.PASSES,
 )

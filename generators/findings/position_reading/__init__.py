@@ -5,12 +5,12 @@ the positional part of queries and keys would let a head look back by a fixed nu
 """
 
 from generators.findings.contract import Finding
-from generators.findings.position_reading import claims, facts, figures, measure
+from generators.findings.position_reading import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="position_reading",
-    title="Position reading",
-    order=44,
+    words=words_of(__name__),
     version=1,
     needs=("position_embedding", "blocks.0.attn.q", "blocks.0.attn.k"),
     uses=("blocks.0.ln1.gain", "embedding_norm.gain"),
@@ -19,6 +19,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="position-reading",
 )

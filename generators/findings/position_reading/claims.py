@@ -1,16 +1,15 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 from generators.base.text import share, two
-from generators.findings.judging import Rule, Tested, Untested
-from generators.findings.measured import Chance, Measurements
-from generators.findings.nulls import chance, pair
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.measured import Measurements
 from generators.findings.position_reading.measure import HeadReading, PositionReadingMetrics
 
 FEWEST_HEADS = 3  # heads needed for one to stand out from the median
 STRONG = 5.0  # multiple of the median head from which a head reads positions strongly
 TIMES_CHANCE = 2.0  # multiple of chance that the strongest head must also reach
 OF_REST = 0.5  # fraction of the way from chance to 1
-TURNED = 0.67
 ALL_OF_P = 0.99  # share of P's variance in the plane above which any reading lies in it
 MOST_NAMED = 4
 
@@ -26,100 +25,60 @@ def needed_strength(chance_median: float) -> float:
     return max(STRONG, TIMES_CHANCE * chance_median)
 
 
-def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
-    metrics = measured.metrics
-    value, found = metrics["effects"]["times_median"], chance(metrics["chance"]["times_median"])
-    if metrics["n_heads"] < FEWEST_HEADS:
-        return Untested(f"The first layer has {metrics['n_heads']} heads; at least {FEWEST_HEADS} are needed.")
-    if value is None or found is None:
-        return Untested("Most heads of the first layer don't read positions at all.")
-    strong = strong_heads(metrics["heads"])
-    top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
-    named = ", ".join(f"L0H{head['head']}: {two(head['times_median'] or 0)}" for head in strong[1:MOST_NAMED])
-    others = f" ({named})" if named else ""
-    needed = needed_strength(found.median)
-    return Tested(
-        value,
-        f"L0H{top['head']} reads positions {two(value)} times as strongly as the median head{others}; "
-        f"{_chance(found, two)}.",
-        form=lambda *values: f"{two(*values)} times",
-        chance=found,
-        interval=pair(metrics["intervals"]["times_median"]),
-        holds_at=needed,
-    )
+def _top(m: PositionReadingMetrics) -> HeadReading:
+    return max(m["heads"], key=lambda head: head["times_median"] or 0)
 
 
-def _reads_main_plane(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
-    metrics, whole = measured.metrics, measured.metrics["plane"]["share"]
-    found = Chance(**metrics["chance"]["in_plane"])
-    if whole >= ALL_OF_P:
-        return Untested(f"The main plane holds {share(whole)} of the variance of P, so any reading lies in it.")
-    value = metrics["effects"]["in_plane"]
-    needed = found.median + OF_REST * (1 - found.median)
-    return Tested(
-        value,
-        f"{share(value)} of the first layer's reading of positions lies in the main plane (which holds "
-        f"{share(whole)} of the variance of P without outlier positions); {_chance(found, share)}.",
-        form=share,
-        chance=found,
-        interval=pair(metrics["intervals"]["in_plane"]),
-        holds_at=needed,
-    )
-
-
-def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
-    metrics = measured.metrics
-    value, found = metrics["effects"]["turned"], Chance(**metrics["chance"]["turned"])
-    return Tested(
-        value,
-        f"A rotation accounts for {share(metrics['rotation'])} of the reading in the main plane{_where(metrics)}. "
-        f"{share(value)} of that reading compares rows a quarter turn apart; {_chance(found, share)}.",
-        form=share,
-        chance=found,
-        interval=pair(metrics["intervals"]["turned"]),
-    )
-
-
-def _where(metrics: PositionReadingMetrics) -> str:
-    top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
-    tokens = top["tokens_back"]
-    if tokens is None or top["degrees_back"] is None:
-        return ""
-    side = "back" if tokens > 0 else "ahead"
-    far = f"{abs(tokens):.0f} token{'' if round(abs(tokens)) == 1 else 's'}"
-    return f" (L0H{top['head']}: {abs(top['degrees_back']):.0f}°, best match {far} {side})"
-
-
-def _chance(found: Chance, how: Callable[[float], str]) -> str:
-    return f"{found.null} would give {how(found.median)} (99th percentile {how(found.limit)})"
-
-
-RULES = (
-    Rule(
-        id="position-heads",
-        short="position heads",
-        statement="Some head of the first layer reads positions far more than the median head.",
-        value="how strongly the strongest head reads the position curve, in times the median head",
-        unit="times",
-        holds_as=f"{STRONG:g} times, and {TIMES_CHANCE:g} times chance",
-        test=_position_heads,
-    ),
-    Rule(
-        id="reads-main-plane",
-        short="reads main plane",
-        statement="The first layer reads positions in the main plane of their curve.",
-        value="share of what all heads read of positions that lies in the curve's two leading components",
-        unit="share",
-        holds_as=f"{OF_REST:g} of the way from chance to 1",
-        test=_reads_main_plane,
-    ),
-    Rule(
-        id="reads-rotated",
-        short="reads rotated",
-        statement="The first layer compares positions about a quarter turn apart in the main plane.",
-        value="share of what is read there that compares rows a quarter turn apart",
-        unit="share",
-        holds=TURNED,
-        test=_turned,
-    ),
+@claim(
+    "position-heads",
+    form=lambda *values: f"{two(*values)} times",
+    strong=STRONG,
+    times_chance=TIMES_CHANCE,
+    fewest=FEWEST_HEADS,
 )
+def position_heads(m: PositionReadingMetrics) -> Evidence | Untested:
+    value, found = m["effects"]["times_median"], m["chance"]["times_median"]
+    if m["n_heads"] < FEWEST_HEADS:
+        return Untested("few-heads")
+    if value is None or found is None:
+        return Untested("no-reading")
+    return Evidence(
+        value,
+        {"top": _top(m), "others": strong_heads(m["heads"])[1:MOST_NAMED]},
+        chance=found,
+        interval=m["intervals"]["times_median"],
+        holds_at=needed_strength(found["median"]),
+    )
+
+
+@claim("reads-main-plane", form=share, of_rest=OF_REST)
+def reads_main_plane(m: PositionReadingMetrics) -> Evidence | Untested:
+    if m["plane"]["share"] >= ALL_OF_P:
+        return Untested("whole-plane")
+    found = m["chance"]["in_plane"]
+    holds_at = found["median"] + OF_REST * (1 - found["median"])
+    return Evidence(m["effects"]["in_plane"], chance=found, interval=m["intervals"]["in_plane"], holds_at=holds_at)
+
+
+@claim("reads-rotated", holds=0.67, form=share)
+def turned(m: PositionReadingMetrics) -> Evidence:
+    value, found = m["effects"]["turned"], m["chance"]["turned"]
+    return Evidence(value, {"top": _top(m)}, chance=found, interval=m["intervals"]["turned"])
+
+
+def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Iterator[Fact]:
+    each = found.metrics["heads"]
+    yield EntityNumbers(
+        "how strongly it reads positions, in times the median head of layer 0",
+        {row["head"]: row["times_median"] for row in each if row["times_median"] is not None},
+        "position-reading",
+        "largest",
+    )
+    for row in strong_heads(each):
+        yield EntityNote(
+            row["head"], f"It reads positions {row['times_median']:.2g} times as strongly as the median head."
+        )
+
+
+RULES = (position_heads, reads_main_plane, turned)
+FACTS = Facts(entities={"head": heads})

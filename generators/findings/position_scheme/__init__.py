@@ -5,20 +5,20 @@ Rotations are Su et al.'s (RoFormer, 2021), slopes Press et al.'s (ALiBi, 2022),
 """
 
 from generators.findings.contract import Finding
-from generators.findings.position_scheme import facts, figures, measure
+from generators.findings.facts import Facts
+from generators.findings.position_scheme import figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="position_scheme",
-    title="How positions are known",
-    order=5,
+    words=words_of(__name__),
     version=1,
     needs=(),
     uses=("position_embedding", "blocks.0.attn.relative_bias"),
     config=("positions", "n_ctx", "n_layer", "n_head", "d_head", "causal", "rotary", "slopes", "buckets", "windows"),
     metrics=measure.PositionSchemeMetrics,
     measure=measure.measure,
-    rules=(),
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=Facts(schemes=lambda metrics: [*metrics["schemes"]]),
     signature="position-scheme",
 )

@@ -7,13 +7,13 @@ whether what lies off the curve is noise.
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.findings.position_use import claims, facts, figures, measure
+from generators.findings.position_use import claims, figures, measure
 from generators.findings.running import WINDOWS
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="position_use",
-    title="Use of positions",
-    order=110,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("position_embedding",),
@@ -21,7 +21,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="position-damage",
     passes=WINDOWS * measure.PASSES,
 )

@@ -6,12 +6,12 @@ representational quality" (2021), and Cai et al., "Isotropy in the contextual em
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN
-from generators.findings.rogue import claims, facts, figures, measure
+from generators.findings.rogue import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="rogue",
-    title="Rogue channels",
-    order=136,
+    words=words_of(__name__),
     version=1,
     needs=(RUN,),
     uses=("token_embedding", "blocks.*.ln2.gain", FREQUENCIES),
@@ -20,7 +20,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="rogue-shares",
     passes=measure.WINDOWS,
 )

@@ -7,13 +7,13 @@ outliers by Jonasson, "Rotary outliers and rotary offset features in large langu
 from generators.findings import positional
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.findings.rotary_use import claims, facts, figures, measure
+from generators.findings.rotary_use import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="rotary_use",
-    title="Use of rotations",
-    order=114,
-    version=1,
+    words=words_of(__name__),
+    version=2,
     needs=(RUN,),
     uses=(
         "blocks.*.attn.q",
@@ -28,7 +28,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="rotary-damage",
     passes=measure.PASSES,
 )

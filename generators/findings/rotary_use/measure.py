@@ -1,4 +1,5 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import comb
 from typing import Literal
 
@@ -10,7 +11,7 @@ from typing_extensions import TypedDict
 from generators.base.runs import Run, Windows
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
-from generators.findings.nulls import RESAMPLES, drawn
+from generators.findings.nulls import RESAMPLES, drawn, drawn_until_known
 from generators.findings.rotary_use.pairs import PairsOfHeads, pairs_of_heads, speeds
 from generators.findings.running import (
     SEED,
@@ -23,14 +24,15 @@ from generators.findings.running import (
 )
 from generators.maths.ranks import spearman
 from generators.maths.resampling import interval, resample_items, spearman_of
+from generators.maths.sequential import FEWEST_FOR_PERCENTILE, MOST, draws_until_known
 
 Which = Literal["fastest", "slowest", "random"]
 WINDOWS = 32
-FEW_WINDOWS = 4  # windows for random pairs, compared only with one another
+FEW_WINDOWS = 4  # windows for single heads, and for random pairs, with which the fastest are compared there
 STEPS = 8  # steps in the number of pairs
-SETS, CLAIM_SETS = 5, 199  # random sets per size; per size that a claim uses
+SETS = 5  # random sets per size that no claim uses
 FEWEST_SETS = 400  # distinct sets needed; with fewer, most would be drawn
-RANDOM_PASSES = (2 * CLAIM_SETS + 6 * SETS) * FEW_WINDOWS
+RANDOM_PASSES = (2 * FEWEST_FOR_PERCENTILE + 6 * SETS + STEPS) * FEW_WINDOWS
 PASSES = 18 * WINDOWS + RANDOM_PASSES
 PERMUTATIONS = 999  # permutations of heads within their layers
 OUTLIER = 3.0  # multiple of the median length of a head's pairs
@@ -124,12 +126,14 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     many, few = _Turning(run, windows), _Turning(run, first_windows(windows, FEW_WINDOWS))
     steps = sorted({round(len(order) * step / STEPS) for step in range(1, STEPS)} - {0, len(order)})
     claimed = {three_quarters(len(order)), len(order) // 2}
+    most = max(FEWEST_FOR_PERCENTILE, run.affordable(MOST, windows.ids.shape[1], FEW_WINDOWS))
     rows, chances = [], {}
     for turning in sorted({*steps, *claimed}):
-        rows.append(many.row("fastest", order[:turning]))
-        rows.append(many.row("slowest", order[-turning:]))
-        found = few.random_sets(len(order), turning, CLAIM_SETS if turning in claimed else SETS)
-        chances[turning] = _chance(found, len(order), turning)
+        fastest = many.row("fastest", order[:turning])
+        rows += [fastest, many.row("slowest", order[-turning:])]
+        found = few.random_sets(order, turning, fastest["damage"], most if turning in claimed else SETS)
+        enough_sets = turning in claimed and comb(len(order), turning) >= FEWEST_SETS
+        chances[turning] = drawn_until_known("random pairs", found, "at most") if enough_sets else None
         values = [float(value) for value in (np.median(found), found.min(), found.max())]
         rows.append(TurningRow(which="random", turning=turning, damage=values[0], low=values[1], high=values[2]))
     heads = pairs_of_heads(inputs, run, windows.ids[:FEW_WINDOWS])
@@ -170,20 +174,29 @@ class _Turning:
         damage, low, high = ratio_over_windows(self._extra(turning), self.lost, self.files)
         return TurningRow(which=which, turning=len(turning), damage=damage, low=low, high=high)
 
-    def random_sets(self, pairs: int, turning: int, sets: int) -> Float[Array, " sets"]:
-        """Return the damage of random sets of turning pairs, all different; all sets where there are few."""
-        rng = np.random.default_rng([SEED, turning])
-        drawn_sets: dict[tuple[int, ...], None] = {}
-        while len(drawn_sets) < min(sets, comb(pairs, turning)):
-            drawn_sets[tuple(sorted(rng.permutation(pairs)[:turning].tolist()))] = None
+    def damage(self, turning: Sequence[int]) -> float:
         whole = float(self.lost.mean())
-        return np.array([float(self._extra(one).mean()) / whole if whole else 0.0 for one in drawn_sets])
+        return float(self._extra(turning).mean()) / whole if whole else 0.0
+
+    def random_sets(self, order: list[int], turning: int, fastest: float, most: int) -> Float[Array, " sets"]:
+        """Return the damage of random sets of turning pairs; they end once ten cost no more than the fastest pairs.
+
+        `fastest` is what these cost on all windows. Each set is compared with them on the windows of this object, so
+        that what these windows have in common cancels.
+        """
+        here = self.damage(order[:turning])
+        sets = islice(_random_sets(len(order), turning), most)
+        return draws_until_known(map(self.damage, sets), here, "at most") + (fastest - here)
 
 
-def _chance(found: Float[Array, " sets"], pairs: int, turning: int) -> StoredChance | None:
-    if len(found) < CLAIM_SETS or comb(pairs, turning) < FEWEST_SETS:
-        return None
-    return drawn("random pairs", found, "at most")
+def _random_sets(pairs: int, turning: int) -> Iterator[tuple[int, ...]]:
+    """Yield random sets of pairs, all different, until there are no more."""
+    rng, yielded = np.random.default_rng([SEED, turning]), set[tuple[int, ...]]()
+    while len(yielded) < comb(pairs, turning):
+        one = tuple(sorted(rng.permutation(pairs)[:turning].tolist()))
+        if one not in yielded:
+            yielded.add(one)
+            yield one
 
 
 def _head_rows(heads: PairsOfHeads, inputs: Inputs, order: list[int], n: int) -> list[RotaryHeadRow]:

@@ -5,13 +5,14 @@ Transformers via disentangling position and context" (2023, arXiv 2310.04861).
 """
 
 from generators.findings.contract import Finding
+from generators.findings.facts import Facts, FollowedCurve
 from generators.findings.inputs import RUN
-from generators.findings.stream import claims, facts, figures, measure
+from generators.findings.stream import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="stream",
-    title="Positions in the stream",
-    order=130,
+    words=words_of(__name__),
     version=2,
     needs=(RUN,),
     uses=("position_embedding",),
@@ -20,7 +21,14 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=Facts(
+        curve=FollowedCurve(
+            "stream-curve",
+            "stream-curves",
+            "The curve in the stream",
+            "The mean hidden state at every position, half way through the model, in its own three components",
+        ),
+    ),
     signature="stream-curves",
     passes=measure.WINDOWS,
 )

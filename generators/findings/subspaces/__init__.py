@@ -5,19 +5,17 @@ Observed by James Simon, "Insights into GPT-2's positional encodings" (capture, 
 """
 
 from generators.findings.contract import Finding
-from generators.findings.facts import Facts
 from generators.findings.subspaces import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="subspaces",
-    title="Subspaces",
-    order=50,
+    words=words_of(__name__),
     version=1,
     needs=("position_embedding", "token_embedding"),
     metrics=measure.SubspacesMetrics,
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=Facts(search=("orthogonal", "orthogonal subspaces")),
     signature="capture",
 )

@@ -6,12 +6,12 @@ next two separate tokens with a leading space from those without.
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import TOKENS
-from generators.findings.token_svd import claims, facts, figures, measure
+from generators.findings.token_svd import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="token_svd",
-    title="Token SVD",
-    order=70,
+    words=words_of(__name__),
     version=1,
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS),
@@ -19,6 +19,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="svd-plane",
 )

@@ -6,12 +6,12 @@ After Land and Bartolo, "Fishing for Magikarp: automatically detecting under-tra
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.running import WINDOWS
-from generators.findings.undertrained import claims, facts, figures, measure
+from generators.findings.undertrained import claims, figures, measure
+from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="undertrained",
-    title="Under-trained tokens",
-    order=150,
+    words=words_of(__name__),
     version=1,
     needs=(RUN, "token_embedding"),
     uses=(TOKENS, FREQUENCIES),
@@ -20,7 +20,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=facts.FACTS,
+    facts=claims.FACTS,
     signature="largest-probabilities",
     passes=WINDOWS * measure.PASSES,
     asks_about=("outliers",),  # are its candidates unspeakable?

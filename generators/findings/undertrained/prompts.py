@@ -27,15 +27,13 @@ def repeated(
             continue
         prompts = np.array([_prompt(run, parts, int(i), frequent, examples) for i in ids], np.int32)
 
-        def see(begin: int, logits: Float[Array, "batch n V"]) -> None:
-            last = logits[:, -1].astype(np.float64)
-            wanted = ids[begin : begin + len(last)]
-            own = np.take_along_axis(last, wanted[:, None], axis=1)[:, 0]
-            at = slice(begin, begin + len(last))
+        def see(at: Int[Array, " batch"], logits: Float[Array, "batch V"]) -> None:
+            last = logits.astype(np.float64)
+            own = np.take_along_axis(last, ids[at][:, None], axis=1)[:, 0]
             back[at] |= own >= last.max(axis=1)
             probability[at] = np.maximum(probability[at], np.exp(own - np.logaddexp.reduce(last, axis=1)))
 
-        run.logits(prompts, see)
+        run.last_logits(prompts, see)
     return back, probability
 
 

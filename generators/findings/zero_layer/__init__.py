@@ -7,19 +7,18 @@ many others. Nothing is claimed: noise yields itself too, and the exceptions are
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, TOKENS
+from generators.findings.wording import words_of
 from generators.findings.zero_layer import facts, figures, measure
 
 FINDING = Finding(
     name="zero_layer",
-    title="Zero layers",
-    order=80,
+    words=words_of(__name__),
     version=1,
     needs=("token_embedding",),
     uses=("unembedding", "position_embedding", "final_norm.gain", "final_norm.bias", TOKENS, FREQUENCIES),
     config=("tied", "norm", "norm_eps", "embedding_scale"),
     metrics=measure.ZeroLayerMetrics,
     measure=measure.measure,
-    rules=(),
     figures=figures.figures,
     facts=facts.FACTS,
     signature="zero-layer-norms",

@@ -41,15 +41,4 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
         yield EntityNote(hub["id"], says, named=place < NAMED)
 
 
-FACTS = Facts(
-    entities={"token": tokens},
-    search=("bigram", "direct path", "logit lens", "unembedding", "tied weights"),
-    columns={
-        "absorbed": "share that yields it",
-        "absorbs": "tokens that yield it",
-        "best_id": "id of what it yields",
-        "best_norm": "norm of what it yields",
-        "best_raw_bytes": "bytes of what it yields",
-        "best_readable": "yields",
-    },
-)
+FACTS = Facts(entities={"token": tokens})

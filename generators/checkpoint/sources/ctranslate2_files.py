@@ -1,0 +1,160 @@
+"""CTranslate2's model.bin: a name and a shape before each tensor, then names that mean the same tensor."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import ml_dtypes
+import numpy as np
+from numpy import ndarray as Array
+
+from generators.base.errors import InputError
+from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
+
+VERSION = 6
+OPEN_AT_ONCE = 2
+MOST_TENSORS = 100_000
+MOST_AXES = 8
+SPEC, NUMBERS, ALIASES = "ctranslate2.spec", "ctranslate2.numbers", "ctranslate2.aliases"
+TYPES: Mapping[int, tuple[str, np.dtype[Any]]] = {
+    0: ("F32", np.dtype("<f4")),
+    1: ("I8", np.dtype("i1")),
+    2: ("I16", np.dtype("<i2")),
+    3: ("I32", np.dtype("<i4")),
+    4: ("F16", np.dtype("<f2")),
+    5: ("BF16", np.dtype(ml_dtypes.bfloat16)),
+}
+STORED = dict(TYPES.values())
+SCALE = "_scale"  # behind the name of an 8-bit matrix: what its rows were multiplied by
+
+
+@dataclass(frozen=True)
+class ModelBin:
+    """What a file says of its tensors, and the numbers that stand alone."""
+
+    spec: str
+    tensors: Mapping[str, PlacedTensor]
+    numbers: Mapping[str, float]
+    aliases: Mapping[str, str]
+
+
+class CTranslate2(Format):
+    """CTranslate2, version 6. Matrices of 8 bits have a scale for each row."""
+
+    dtypes = ("F32", "F16", "BF16", "I8")
+
+    def names(self, path: Path) -> list[str]:
+        """Return the names of a file's tensors."""
+        return list(_contents(path).tensors)
+
+    def header(self, path: Path, name: str) -> Header:
+        """Return the type and shape of a tensor."""
+        return _contents(path).tensors[name].header
+
+    def rows(self, path: Path, name: str, rows: Any) -> Array:
+        """Return some rows of a tensor as they are stored: of 8 bits, each with its scale."""
+        tensors = _contents(path).tensors
+        header, start = tensors[name].header, tensors[name].start
+        stored = stored_rows(path, name, start, STORED[header.dtype], header.shape, rows)
+        if header.dtype != "I8":
+            return stored
+        scale = tensors.get(name + SCALE)
+        if scale is None or len(header.shape) != 2 or scale.header != Header("F32", header.shape[:1]):
+            raise InputError(
+                f"{name} in {path.name} is of 8 bits and has no scale for each row; name a float16 copy."
+            )
+        both = np.empty(len(stored), [("scale", "<f4"), ("numbers", "i1", header.shape[1:])])
+        both["numbers"] = stored
+        both["scale"] = stored_rows(path, name + SCALE, scale.start, STORED["F32"], scale.header.shape, rows)
+        return both
+
+    def numbers(self, header: Header, stored: Array) -> Array:
+        """Return the numbers that stored rows mean."""
+        return stored if header.dtype != "I8" else stored["numbers"] / stored["scale"][:, None]
+
+    def settings(self, path: Path) -> Mapping[str, Any]:
+        """Return what a file says of its model: the name of its kind, numbers, and aliases of tensors."""
+        contents = _contents(path)
+        return {SPEC: contents.spec, NUMBERS: contents.numbers, ALIASES: contents.aliases}
+
+
+def _contents(path: Path) -> ModelBin:
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from error
+    return _read(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=OPEN_AT_ONCE)
+def _read(path: Path, changed: int, size: int) -> ModelBin:
+    """Read what a file says as it is now: `changed` and `size` distinguish it from what it was before."""
+    try:
+        with path.open("rb") as file:
+            (version,) = _next(file, "<I")
+            if version == VERSION:
+                return _contents_of(file, size)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} isn't a whole model of CTranslate2: {error}.") from error
+    raise InputError(
+        f"{path} is of version {version} of CTranslate2's format, and the atlas reads version {VERSION}. Convert the "
+        "original again with ct2-transformers-converter."
+    )
+
+
+def _contents_of(file: BinaryIO, size: int) -> ModelBin:
+    spec, _ = _text(file), _next(file, "<I")
+    tensors: dict[str, PlacedTensor] = {}
+    numbers: dict[str, float] = {}
+    for _ in range(_count(file)):
+        name, tensor = _text(file), _tensor(file, size)
+        dtype, shape = STORED[tensor.header.dtype], tensor.header.shape
+        if shape:
+            tensors[name] = tensor
+            file.seek(prod(shape) * dtype.itemsize, 1)
+        else:
+            numbers[name] = float(np.frombuffer(file.read(dtype.itemsize), dtype)[0])
+    aliases = {_text(file): _text(file) for _ in range(_count(file))}
+    tensors |= {alias: tensors[name] for alias, name in aliases.items() if name in tensors}
+    return ModelBin(spec, tensors, numbers, aliases)
+
+
+def _tensor(file: BinaryIO, size: int) -> PlacedTensor:
+    (axes,) = _next(file, "B")
+    if axes > MOST_AXES:
+        raise ValueError(f"a tensor has {axes} axes")
+    shape = _next(file, f"<{axes}I")
+    kind, length = _next(file, "<BI")
+    if kind not in TYPES:
+        raise ValueError(f"a tensor is of the type {kind}")
+    name, dtype = TYPES[kind]
+    if prod(shape) * dtype.itemsize != length or file.tell() + length > size:
+        raise ValueError("a tensor's size isn't that of its shape, or it is cut off")
+    return PlacedTensor(Header(name, shape), file.tell())
+
+
+def _count(file: BinaryIO) -> int:
+    (count,) = _next(file, "<I")
+    if count > MOST_TENSORS:
+        raise ValueError(f"it says that it holds {count} tensors")
+    return int(count)
+
+
+def _text(file: BinaryIO) -> str:
+    (length,) = _next(file, "<H")
+    return _bytes(file, length).rstrip(b"\0").decode("utf-8")
+
+
+def _next(file: BinaryIO, form: str) -> tuple[Any, ...]:
+    return struct.unpack(form, _bytes(file, struct.calcsize(form)))
+
+
+def _bytes(file: BinaryIO, count: int) -> bytes:
+    found = file.read(count)
+    if len(found) < count:
+        raise ValueError("it is cut off")
+    return found
