@@ -162,7 +162,7 @@ def test_only_findings_that_read_token_facts_depend_on_them(tmp_path, store, fin
     reads_both = toy("both", uses=(TOKENS, FREQUENCIES))
     findings(toy("weights"), toy("vocabulary", uses=(TOKENS,)), reads_both)
     folder = write_checkpoint(tmp_path / "tiny", "bert")
-    tokens = [f"token{i}" for i in range(50)]
+    tokens = ["[UNK]", *(f"token{i}" for i in range(1, 50))]
     (folder / "vocab.txt").write_text("\n".join(tokens))
     run(folder, store)
     assert run(folder, store).computed == ()

@@ -48,7 +48,7 @@ def test_the_channels_that_findings_name_and_all_channels():
         (FREQUENT, "frequency"), (LN2, "ln2"), (POSITION, "position"),
     ]  # fmt: skip
     assert [row["channel"] for row in metrics["swept"]] == list(range(D))
-    assert (metrics["swept_windows"], metrics["ran"]["windows"]) == (1, 4)
+    assert metrics["swept_windows"] == metrics["ran"]["windows"]
     assert metrics["channels"][0]["cost"] == pytest.approx(metrics["swept"][FREQUENT]["cost"])
 
 
@@ -60,7 +60,7 @@ def test_of_many_channels_some_are_drawn_beside_those_named():
 
 
 def test_planted_costs():
-    result = measured(costs={FREQUENT: 0.3, LN2: 0.1}, noise=0.001)
+    result = measured(costs={FREQUENT: 0.3, LN2: 0.1})
     assert [row["cost"] for row in result.metrics["channels"]] == pytest.approx([0.3, 0.1, 0.0], rel=0.02)
     costs = {row["channel"]: row["cost"] for row in result.metrics["swept"]}
     assert (costs.pop(FREQUENT), costs.pop(LN2)) == pytest.approx((0.3, 0.1), rel=0.02)

@@ -16,10 +16,10 @@ from generators.maths.ranks import pearson, spearman, strongest_channel
 
 Why = Literal["frequency", "ln2", "position"]
 WINDOWS = 32
-WIDE = 256  # channels; of wider models a random sample is held
+WIDE = 256  # channels; wider models hold a random sample, each on one batch of windows
 SWEPT = 128  # channels in that sample
-SWEPT_WINDOWS = 4  # windows for channels that are compared only with one another
-PASSES = 5 + SWEPT * SWEPT_WINDOWS / WINDOWS  # passes over all windows
+BATCH = 4
+PASSES = 5 + SWEPT * BATCH / WINDOWS  # passes over all windows
 CHANNEL_SEED = 138
 
 
@@ -59,7 +59,7 @@ class SweptRow(TypedDict):
 class ChannelUseMetrics(TypedDict):
     """Numbers of the channels that findings name, and of all; `base_divergence` is that of the model as it is.
 
-    `swept` has every channel on the first `swept_windows` windows; of wide models those named and others drawn.
+    `swept` has every channel on the first `swept_windows` windows; in wide models those named and others drawn.
     """
 
     unit: str
@@ -77,14 +77,14 @@ class ChannelUseMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
-    Runs the model on four windows once for every channel, of models wider than 256 for 128 channels drawn at random.
+    Runs the model on 32 windows once for every channel; of models wider than 256, 128 channels on four windows.
 
     Reads `token_embedding` (V, d) and the best frequencies for the channel that goes with them, `blocks.*.ln2.gain`
     for the one that ln2 singles out, `position_embedding` for the one in which positions vary most.
     """
     run = model_of(inputs)
-    d = inputs.architecture.d_model
-    windows = run.windows(WINDOWS, SEED, 5 + _count(d) * SWEPT_WINDOWS / WINDOWS)
+    wide = inputs.architecture.d_model > WIDE
+    windows = run.windows(WINDOWS, SEED, PASSES if wide else 5 + inputs.architecture.d_model)
     best = inputs.frequencies[0] if inputs.frequencies else None
     log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
     named = _named(inputs, log_frequency)
@@ -94,8 +94,8 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     means = run.stage_means(windows.ids).mean(axis=1)
     last = not inputs.architecture.post_norm  # models that end with a block have no final norm
     rows = [_held(run, loss, one, means, before, windows.files, base, last) for one in named]
-    batch = first_windows(windows, max(1, len(windows.ids) * SWEPT_WINDOWS // WINDOWS))
-    channels = _to_sweep([channel for channel, _ in named], d)
+    batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS)) if wide else windows
+    channels = _to_sweep([channel for channel, _ in named], inputs.architecture.d_model)
     swept = _swept(run, batch, channels, means, log_frequency, last)
     values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
     metrics = ChannelUseMetrics(
@@ -136,12 +136,8 @@ def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tup
     return list(found.items())
 
 
-def _count(d: int) -> int:
-    return d if d <= WIDE else SWEPT
-
-
 def _to_sweep(named: Sequence[int], d: int) -> list[int]:
-    drawn = np.random.default_rng(CHANNEL_SEED).permutation(d)[: _count(d)]
+    drawn = np.random.default_rng(CHANNEL_SEED).permutation(d)[: d if d <= WIDE else SWEPT]
     return sorted({*named, *drawn.tolist()})
 
 
