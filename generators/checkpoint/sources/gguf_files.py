@@ -4,6 +4,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
+from generators.checkpoint.sources.layout import check_layout
 
 OPEN_AT_ONCE = 2
 MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata
@@ -94,14 +96,21 @@ def _read(path: Path, changed: int, size: int) -> GgufContents:
             )
             for tensor in reader.tensors
         }
-        ends = [int(tensor.data_offset) + int(tensor.n_bytes) for tensor in reader.tensors]
+        spans = {name: (tensor.start, tensor.start + _bytes(tensor.header)) for name, tensor in tensors.items()}
+        check_layout(spans, int(reader.data_offset), size, align=reader.alignment, gap=reader.alignment - 1)
     except Exception as error:  # the reader checks little: damage ends in whatever NumPy raises
         raise InputError(f"{path} isn't a whole GGUF file: {' '.join(str(error).split())[:200]}.") from error
-    if max(ends, default=0) > size:
-        raise InputError(f"{path} isn't a whole GGUF file: it is cut off.")
     if reader.byte_order != "I":
         raise InputError(f"{path} is a GGUF file of the other byte order; convert the model again on this machine.")
     return GgufContents(tensors, settings)
+
+
+def _bytes(header: Header) -> int:
+    """Return how many bytes a tensor takes, in whole numbers without end: the reader's may overflow."""
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+
+    block, size = GGML_QUANT_SIZES[GGMLQuantizationType[header.dtype]]
+    return prod(header.shape) // block * size
 
 
 @cache

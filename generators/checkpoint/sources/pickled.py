@@ -5,17 +5,24 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from pickletools import genops
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.base.progress import in_bytes
 from generators.checkpoint.sources.formats import Format, Header
+from generators.checkpoint.sources.layout import check_layout
 
 PICKLED_INDEX = "pytorch_model.bin.index.json"
-OPEN_AT_ONCE = 2  # files, mapped into memory and not read
+OPEN_AT_ONCE = 2  # files, mapped into memory where that can be
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+LARGEST_PICKLE = 2**24  # bytes: names and shapes, of 100,000 tensors and more
+LARGEST_INFLATED = 2**33  # bytes of compressed records, which can't be mapped
+PICKLES = 5  # in files from before PyTorch 1.6, before the numbers
 STATES = ("model", "state_dict", "model_state_dict", "module")  # where training scripts put the tensors
 ONLY_PYTORCH = (
     "is a pickle, which only PyTorch's weights-only reader may open, and PyTorch isn't installed here: pip install "
@@ -104,7 +111,9 @@ def _opened(path: Path) -> Unpickled:
 def _loaded(path: Path, changed: int, size: int) -> Unpickled:
     """Open a file as it is now: `changed` and `size` distinguish it from what it was before."""
     try:
-        found = _mapped(path)
+        found = _unpickled(path, mapped=_can_be_mapped(path, size))
+    except InputError:
+        raise
     except Exception as error:  # whatever a file that is none, or a hostile one, makes of the unpickler
         raise InputError(
             f"{path.name} is not opened: PyTorch's weights-only reader finds more in it than tensors, or damage. "
@@ -128,13 +137,47 @@ def _tensors(held: Mapping[str, Any]) -> dict[str, Any]:
     return {str(name): tensor for name, tensor in held.items() if isinstance(tensor, torch.Tensor)}
 
 
-def _mapped(path: Path) -> dict[str, Any]:
+def _unpickled(path: Path, *, mapped: bool) -> dict[str, Any]:
     import torch
 
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except RuntimeError:  # files from before PyTorch 1.6 can't be mapped
-        found = torch.load(path, map_location="cpu", weights_only=True)
+    found = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     if not isinstance(found, dict):
         raise ValueError("no names")
     return found
+
+
+def _can_be_mapped(path: Path, size: int) -> bool:
+    """Return whether a file's numbers lie in it as they are: not before PyTorch 1.6, nor where they are compressed.
+
+    Raises InputError: reading it would take more memory than tensors do.
+    """
+    if not is_zipfile(path):
+        _check_plain(path)
+        return False
+    with ZipFile(path) as archive:
+        records = archive.infolist()
+    pickled = sum(record.file_size for record in records if record.filename.endswith(".pkl"))
+    packed = [record for record in records if record.compress_type != ZIP_STORED]
+    inflated = sum(record.file_size for record in packed)
+    if pickled > LARGEST_PICKLE or inflated > LARGEST_INFLATED:
+        raise _too_large(path, pickled if pickled > LARGEST_PICKLE else inflated)
+    check_layout(
+        {r.filename: (r.header_offset, r.header_offset + r.compress_size) for r in records}, 0, size, gap=None
+    )
+    return not packed
+
+
+def _check_plain(path: Path) -> None:
+    """Look at the pickles of an older file without making anything of them. Raises InputError: they are too large."""
+    with path.open("rb") as file:
+        for _ in range(PICKLES):
+            for _ in genops(file):
+                if file.tell() > LARGEST_PICKLE:
+                    raise _too_large(path, file.tell())
+
+
+def _too_large(path: Path, count: int) -> InputError:
+    return InputError(
+        f"{path.name} is not opened: unpacking it takes {in_bytes(count)} or more, which is more than tensors need. "
+        "Save the model's state_dict() alone and uncompressed: torch.save(model.state_dict(), ...)."
+    )

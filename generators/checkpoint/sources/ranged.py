@@ -21,6 +21,7 @@ from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.caches import hub_folder
 from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once, weight_map
 from generators.checkpoint.sources.formats import Header, check_dtype
+from generators.checkpoint.sources.layout import check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.repository import NoRangesError, Repository
 from generators.checkpoint.sources.safetensors_files import METADATA, aliases_in
@@ -294,10 +295,12 @@ def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> di
         placed = {name: _placed(entry, begin) for name, entry in content.items() if name != METADATA}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InputError(f"{named} isn't a safetensors file: its header can't be read.") from error
-    ends = [end for *_, end in placed.values()]
-    if any(start > end or min(shape, default=0) < 0 for _, shape, start, end in placed.values()) or (
-        size is not None and ends and max(ends) != size
-    ):
+    last = max((end for *_, end in placed.values()), default=begin)
+    try:
+        check_layout({name: (start, end) for name, (*_, start, end) in placed.items()}, begin, size or last)
+    except ValueError as error:
+        raise InputError(f"{named} isn't a whole safetensors file: {error}.") from error
+    if min((n for _, shape, *_ in placed.values() for n in shape), default=0) < 0 or (size and last != size):
         raise InputError(f"{named} isn't a whole safetensors file: its header and its size don't agree.")
     return placed
 

@@ -13,6 +13,7 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
+from generators.checkpoint.sources.layout import check_layout
 
 HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
 METADATA = "__metadata__"  # of a header, beside its tensors
@@ -81,6 +82,8 @@ def _read(path: Path, changed: int, size: int) -> Contents:
                 names = list(checked.keys())
             said = json.loads(file.read(length))
         tensors = {name: _placed(said[name], LENGTH + length) for name in names}
+        spans = {name: tuple(LENGTH + length + at for at in said[name]["data_offsets"]) for name in names}
+        check_layout(spans, LENGTH + length, size)
         return Contents(tensors, aliases_in(said.get(METADATA), tensors))
     except (SafetensorError, OSError, ValueError, KeyError, RecursionError) as error:
         raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
