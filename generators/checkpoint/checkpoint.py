@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base import notices
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.base.plain import unusual
@@ -343,9 +344,9 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
     known, architecture = understood(config, table)
     known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
-    notes = [files.dialect.note] if files.dialect.note else []
+    notes, unread_here = [files.dialect.note] if files.dialect.note else [], list[str]()
     if not files.dialect.software or files.dialect.names_all:
-        notes += unread.sentences(files.names(), config, known, architecture)
+        unread_here = unread.sentences(files.names(), config, known, architecture)
     compare = compare and architecture.tied and not files.dialect.software
     if compare and (own := _own_output(files, known)) is not None:
         architecture = replace(architecture, tied=False)
@@ -356,7 +357,11 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
     tool = quantization.tool(config)
     if tool and (folded := quantization.folds_scales(config, files)):
         known = quantization.without_gains(known, folded)
-    return Checkpoint(files, known, architecture, quantised=tool, note=" ".join(notes) or None)
+    note = " ".join((*notes, *unread_here)) or None
+    opened = Checkpoint(files, known, architecture, quantised=tool, note=note)
+    for said in unread_here:
+        notices.say_once(f"The checkpoint {files.origin.place}: {said}")
+    return opened
 
 
 def _own_output(files: Files, family: Family) -> str | None:

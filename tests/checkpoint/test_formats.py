@@ -84,7 +84,7 @@ def test_two_copies_of_the_weights_are_not_mixed(tmp_path, said):
     read = opened(write_checkpoint(tmp_path, changed=copy, without=["ln_f.weight"]))
     np.testing.assert_array_equal(read["token_embedding"], GPT2["wte.weight"])
     assert "final_norm.gain" not in read
-    assert said == []
+    assert ["27 tensors in the file are not used by this architecture: module." in line for line in said] == [True]
 
 
 def test_matrices_of_lora_beside_the_weights_are_refused(tmp_path):
