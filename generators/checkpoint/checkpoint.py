@@ -297,7 +297,7 @@ class Checkpoint(Mapping[str, Array]):
         shape = shape[::-1] if slot.transposed else shape
         wanted = slot.asked(self._sizes)
         if not _fit(shape, wanted) or (slot.part is not None and not slot.part.fits(shape[-1], self._sizes)):
-            turned = " The matrix is transposed: other software than transformers has saved it." * _fit(
+            turned = " The matrix is transposed, as nanoGPT stores it: save the model with transformers." * _fit(
                 shape[::-1], wanted
             )
             raise InputError(

@@ -51,16 +51,18 @@ DCP = (
     f"dcp_to_torch FOLDER pytorch_model.bin`, and put {CONFIG} beside it."
 )
 NPZ = (
-    "an archive of NumPy arrays, as MLX writes them. Save them as model.safetensors (safetensors.numpy.save_file), "
-    f"and put {CONFIG} beside it."
+    "an archive of NumPy arrays (MLX can write such files). Save them as model.safetensors "
+    f"(safetensors.numpy.save_file) beside {CONFIG}, and name the folder."
 )
 RWKV = "weights of RWKV in its author's own format. Name a converted copy on the hub (its name ends in -hf)."
 MAMBA = "a model of mamba_ssm. Name the converted copy on the hub (its name ends in -hf)."
 ENCODER = "a HookedEncoder of TransformerLens; the atlas reads its HookedTransformer. Name the original BERT."
 ONNX = "an ONNX graph, made to be run and not read. Name the model that it was exported from."
 HDF5 = f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}"
-KERAS = f"a model of Keras. {BY_TRANSFORMERS_4.format('from_tf')}"
-TENSORFLOW = f"a checkpoint of TensorFlow. {BY_TRANSFORMERS_4.format('from_tf')}"
+COPY = "Name a PyTorch or safetensors copy of the same model"
+KERAS = f"a model of Keras, which transformers can't open. {COPY}."
+BY_CLASS = "CLASS.from_pretrained('FILE.ckpt.index', from_tf=True, config=...), then save_pretrained."
+TENSORFLOW = f"a checkpoint of TensorFlow. {COPY}, or convert it with transformers 4: {BY_CLASS}"
 FLAX = f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}"
 GGML = "a file of GGML, the format before GGUF. Name the original that it was converted from."
 # Names of files that no reader here takes; the first match says what a folder holds.

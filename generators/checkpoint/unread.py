@@ -31,8 +31,8 @@ def sentences(names: Collection[str], config: Mapping[str, Any], family: Family,
     if other and inside:
         raise InputError(
             f"config.json names the class {other}, which is not transformers' own for {family.name!r}, and the file "
-            f"holds {_some(inside)}, which that family does not have. The atlas would read another model, so it is "
-            "not read."
+            f"holds {_some(inside)}, which that family does not have. Read as that, it would be another "
+            "model. With a model_type of its own in config.json, its token embedding can be measured."
         )
     said = [f"config.json names the class {other}; it is read as {family.name!r}, all of whose tensors it has."]
     return [

@@ -319,7 +319,7 @@ def test_a_bad_model_does_not_keep_the_others_from_being_computed(atlas, project
     (project / "broken").mkdir()
     run = atlas("compute", "./broken", "good")
     assert run.code == BAD_INPUT
-    assert "atlas: broken: The checkpoint broken has no config.json.\n" in run.err
+    assert "atlas: broken: The checkpoint broken has no config.json and no weights.\n" in run.err
     assert "good: computed position_scheme, helix" in run.err
     assert atlas("show", "good").code == 0
 

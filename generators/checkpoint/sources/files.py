@@ -262,7 +262,8 @@ class Files:
         if own is not None:
             return dict(own)
         if said is None:
-            raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {CONFIG}.")
+            lacking = CONFIG if self._has_weights else f"{CONFIG} and no weights"
+            raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {lacking}.")
         return said
 
     @property
@@ -310,7 +311,7 @@ class Files:
     def _file_of(self) -> Mapping[str, str]:
         """Which file holds each tensor."""
         if not self._weights:
-            raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {WEIGHTS}.")
+            raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {WEIGHTS}: copy it there.")
         first = self._weights[0]
         if first in (SHARD_INDEX, PICKLED_INDEX):
             named = weight_map(self.content(first) or b"", f"In the checkpoint {self.origin.place}, {first}")
