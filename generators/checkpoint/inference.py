@@ -1,6 +1,6 @@
 """Which family a config.json without `model_type` is of: the one whose table its class or its tensors fit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -60,16 +60,17 @@ def _rank(table: Family) -> tuple[int, str]:
     return FIRST_NAMED.index(table.name) if known else len(FIRST_NAMED), table.name
 
 
-def _has_another_segment(config: Mapping[str, Any], table: Family) -> bool:
-    """Return whether config.json counts two segments of text, as BERT does and none that numbers from padding."""
-    kinds = config.get("type_vocab_size")
-    return "xlm-roberta" in table.model_types and isinstance(kinds, int) and kinds > 1
+def _is_of_bert(config: Mapping[str, Any], names: Collection[str], table: Family) -> bool:
+    """Return whether a file is BERT's and not RoBERTa's: no name says so, and config.json counts two segments."""
+    kinds, own = config.get("type_vocab_size"), tuple(prefix for prefix in table.prefixes if prefix)
+    named = any(name.startswith(own) for name in names)
+    return "xlm-roberta" in table.model_types and not named and isinstance(kinds, int) and kinds > 1
 
 
 def _fitting(files: Files, config: Mapping[str, Any]) -> Iterator[tuple[Family, Any]]:
     names = set(files.names())
     for table in families():
-        if table.stack or table.name in OF_OTHER_SOFTWARE or _has_another_segment(config, table):
+        if table.stack or table.name in OF_OTHER_SOFTWARE or _is_of_bert(config, names, table):
             continue
         try:
             known, architecture = understood(config, table)
