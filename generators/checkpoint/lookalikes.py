@@ -5,7 +5,7 @@ table must know every setting and every tensor, and find all that it expects in 
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isclose
 from typing import Any
@@ -59,8 +59,7 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
         )
     _check_assumed(config, files.origin.place, family, architecture)
     understood(config, next(table for table in families() if table.name == family.name), strictly=True)
-    quantised = bool(config.get("quantization_config"))
-    names = {PACKED.sub(".weight", name) if quantised else name for name in files.names()}
+    names = as_matrices(files.names(), packed=bool(config.get("quantization_config")))
     _check_tensors(names, files.origin.place, family, architecture)
 
 
@@ -141,6 +140,11 @@ def _check_tensors(names: Collection[str], place: str, family: Family, architect
                 f"{place} lacks {slot.tensor} ({role}), which models of the family {family.name!r} have: the model "
                 "is of another family, so it is not read."
             )
+
+
+def as_matrices(names: Iterable[str], *, packed: bool) -> set[str]:
+    """Return names of tensors, with that of a matrix in place of what quantized models have instead of it."""
+    return {PACKED.sub(".weight", name) if packed else name for name in names}
 
 
 def unknown_tensors(names: Collection[str], family: Family, architecture: Architecture) -> list[str]:

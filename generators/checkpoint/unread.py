@@ -6,7 +6,8 @@ from typing import Any
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.lookalikes import PACKED, unknown_tensors
+from generators.checkpoint import quantization
+from generators.checkpoint.lookalikes import as_matrices, unknown_tensors
 from generators.checkpoint.roles import Family
 
 IN_BLOCK = re.compile(r"(.*?\.)(\d+)\.")
@@ -23,7 +24,7 @@ def sentences(names: Collection[str], config: Mapping[str, Any], family: Family,
     Raises InputError: the model is of another class, and its file holds what the family's blocks don't have.
     """
     blocks = _blocks(family)
-    left = unknown_tensors({PACKED.sub(".weight", name) for name in names}, family, a)
+    left = unknown_tensors(as_matrices(names, packed=bool(quantization.tool(config))), family, a)
     beyond = [name for name in left if _layer(name, blocks) >= a.n_layer]
     unknown = [name for name in left if name not in beyond and _is_of_this_model(name, family, blocks)]
     inside = [name for name in unknown if _layer(name, blocks) >= 0 or BEFORE_BLOCKS.search(name)]
