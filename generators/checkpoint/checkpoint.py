@@ -377,15 +377,8 @@ def _own_output(files: Files, family: Family) -> str | None:
     if one.dtype not in FLOATING or other.dtype not in FLOATING:
         return None
     widened = one.dtype != other.dtype
-    same = one.shape == other.shape and _digest(files, tokens, widened) == _digest(files, output, widened)
+    same = one.shape == other.shape and files.digest(tokens, widened) == files.digest(output, widened)
     return None if same else output
-
-
-def _digest(files: Files, name: str, widened: bool) -> str:
-    digest = hashlib.sha256()
-    for part in files.parts(name):
-        digest.update(_bytes_of(part.astype(np.float64) if widened else part))
-    return digest.hexdigest()
 
 
 def _bytes_of(part: Array) -> memoryview:

@@ -184,7 +184,7 @@ def _adapter(config: bytes | None) -> tuple[str, str]:
         base, kind = said.get("base_model_name_or_path"), said.get("peft_type")
     except (ValueError, AttributeError, RecursionError):
         base = kind = None
-    named = {"LORA": "a LoRA adapter", None: "a LoRA adapter"}.get(kind, f"an adapter ({str(kind)[:40]})")
+    named = "a LoRA adapter" if kind in ("LORA", None) else f"an adapter ({str(kind)[:40]})"
     return named, repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
 
 

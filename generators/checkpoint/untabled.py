@@ -1,6 +1,5 @@
 """A model of a type that no table knows: its token embedding, found by its name and size."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -65,10 +64,11 @@ def only_tokens(
     kind = config.get("model_type")
     if not isinstance(kind, str) or not PLAIN.fullmatch(kind):
         return None
-    settings = next((s for s in (ModelConfig(config, at) for at in INSIDE) if _first(s, TOKENS)), None)
-    if settings is None:
+    places = (ModelConfig(config, at) for at in INSIDE)
+    sized = next(((settings, size) for settings in places if (size := _first(settings, TOKENS))), None)
+    if sized is None:
         raise _no_tokens(unknown, "config.json doesn't say how many tokens it has (vocab_size)")
-    size = _first(settings, TOKENS) or 0
+    settings, size = sized
     if size == 1:
         return None  # a model of no tokens, on the frame of one that has them (Decision Transformer)
     names = [name for name in files.names() if TOKEN_MATRIX.search(name) and not IN_LAYER.search(name)]
@@ -77,7 +77,7 @@ def only_tokens(
     if not fitting:
         found = f"its rows are {_rows(files, names[0])}" if names else "no matrix has such a name"
         raise _no_tokens(unknown, f"config.json says that there are {size} tokens, and {found}")
-    if len({_digest(files, name) for name in fitting} if len(fitting) > 1 else fitting) > 1:
+    if len(fitting) > 1 and len({files.digest(name) for name in fitting}) > 1:
         raise _no_tokens(unknown, f"{len(fitting)} different matrices have such a name and size ({fitting[0]}, ...)")
     d_model = files.header(fitting[0]).shape[1]
     return _family_of_tokens(kind, fitting[0]), _architecture_of_tokens(settings, kind, size, d_model)
@@ -90,13 +90,6 @@ def _no_tokens(unknown: UnknownFamilyError, why: str) -> InputError:
 def _rows(files: Files, name: str) -> int:
     shape = files.header(name).shape
     return shape[0] if len(shape) == 2 else 0
-
-
-def _digest(files: Files, name: str) -> str:
-    digest = hashlib.sha256()
-    for part in files.parts(name):
-        digest.update(part.tobytes())
-    return digest.hexdigest()
 
 
 def _family_of_tokens(kind: str, tensor: str) -> Family:

@@ -5,9 +5,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from generators.base import notices
-from generators.base.errors import InputError
 from generators.checkpoint.roles import Family
-from generators.checkpoint.single_files import adapter_within
 from generators.checkpoint.sources import Files
 
 WRAPPERS = {
@@ -26,20 +24,15 @@ WRAPPED = re.compile("|".join(re.escape(prefix) for prefix in WRAPPERS))
 
 
 def unwrapped(family: Family, n_layer: int, files: Files) -> Family:
-    """Return a family's table that also knows the prefix of a wrapper, where more of its tensors are found so.
-
-    Raises InputError: matrices of LoRA lie beside the weights, which they would change.
-    """
+    """Return a family's table that also knows the prefix of a wrapper, where more of its tensors are found so."""
     names = set(files.names())
-    place = f"The checkpoint {files.origin.place}"
-    if said := adapter_within(names, place):
-        raise InputError(said)
     found = {prefix: _found(family, prefix, n_layer, names) for prefix in ("", *_prefixes(names))}
     best, bare = max(found, key=lambda prefix: len(found[prefix])), found[""]
     differ = any(role in bare and bare[role] != name for role, name in found[best].items())
     if not best or len(found[best]) <= len(bare) or differ:
         return family
     by = " and ".join(dict.fromkeys(WRAPPERS[part] for part in WRAPPED.findall(best)))
+    place = f"The checkpoint {files.origin.place}"
     notices.say_once(f"{place}: names of tensors begin with {best!r}, as {by} writes them; it is left off.")
     return replace(family, prefixes=(*family.prefixes, *(best + prefix for prefix in family.prefixes)))
 

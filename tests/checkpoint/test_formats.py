@@ -87,10 +87,11 @@ def test_two_copies_of_the_weights_are_not_mixed(tmp_path, said):
     assert ["27 tensors in the file are not used by this architecture: module." in line for line in said] == [True]
 
 
-def test_matrices_of_lora_beside_the_weights_are_refused(tmp_path):
+@pytest.mark.parametrize("kind", ["gpt2", "mine"])  # with a table, and without
+def test_matrices_of_lora_beside_the_weights_are_refused(tmp_path, kind):
     lora = {"base_model.model.h.0.attn.c_attn.lora_A.default.weight": np.ones((2, 24), np.float32)}
     with pytest.raises(InputError, match=r"holds matrices of LoRA beside its weights\. Merge the two with peft"):
-        opened(write_checkpoint(tmp_path, changed=lora))
+        opened(write_checkpoint(tmp_path, changed=lora, config={**config_of("gpt2"), "model_type": kind}))
 
 
 # nanoGPT

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.single_files import what_to_name
+from generators.checkpoint.single_files import ADAPTER, what_to_name
 from generators.checkpoint.sources import in_folder
 from tests.checkpoints import config_of, tensors_of, write_checkpoint
 
@@ -63,6 +63,7 @@ FOLDERS: dict[str, tuple[Lay, str]] = {
     "MLX": (named("weights.npz"), "NumPy arrays.*save_file.*name the folder"),
     "MLX beside a config": (with_config(named("weights.npz")), "NumPy arrays.*save_file.*name the folder"),
     "llm.c": (of_llm_c, "llm.c.*export_hf.py"),
+    "adapter": (lambda at: (at / ADAPTER).write_text('{"peft_type": []}'), "an adapter"),
     "RWKV": (tensors({"n_layer": 1}, "emb.weight", "blocks.0.att.key.weight"), "RWKV.*on the hub"),
     "mamba_ssm": (tensors({"ssm_cfg": {}}, "backbone.layers.0.mixer.in_proj.weight"), "mamba_ssm.*on the hub"),
     "HookedEncoder": (tensors({}, "embed.embed.W_E", "blocks.0.attn.W_Q"), "HookedEncoder.*original BERT"),

@@ -1,5 +1,6 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
+import hashlib
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,13 @@ from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
-from generators.checkpoint.single_files import adapter_beside, foreign_within, what_is_there, what_tensors_say
+from generators.checkpoint.single_files import (
+    adapter_beside,
+    adapter_within,
+    foreign_within,
+    what_is_there,
+    what_tensors_say,
+)
 from generators.checkpoint.sources.ctranslate2_files import SPEC
 from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
@@ -117,7 +124,11 @@ class Files:
 
     @once
     def _stored_names(self) -> Mapping[str, str]:
-        return without_wrappers(list(self._file_of), f"The checkpoint {self.origin.place}")
+        place = f"The checkpoint {self.origin.place}"
+        found = without_wrappers(list(self._file_of), place)
+        if not self.is_gguf and (said := adapter_within(found, place)):  # GGUF says in its settings that it is one
+            raise InputError(said)
+        return found
 
     @once
     def _aliases(self) -> Mapping[str, str]:
@@ -146,6 +157,13 @@ class Files:
         check_dtype(name, head.dtype, path.name, kind.dtypes)
         for rows, _ in rows_at_once(head.shape):
             yield kind.rows(path, self.stored_name(name), rows)
+
+    def digest(self, name: str, widened: bool = False) -> str:
+        """Return the SHA-256 of a tensor as it is stored; if `widened`, of its numbers in float64."""
+        digest = hashlib.sha256()
+        for part in self.parts(name):
+            digest.update(part.astype(np.float64).tobytes() if widened else part.tobytes())
+        return digest.hexdigest()
 
     def numbers(self, name: str, header: Header, stored: Array) -> Array:
         """Return the numbers that stored rows of a tensor mean."""

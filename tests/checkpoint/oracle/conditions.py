@@ -298,6 +298,7 @@ CONDITIONS = (
     Condition("an adapter alone", adapter_alone, refused="a LoRA adapter alone"),
     Condition("one layer more", one_layer_more, said="in the file are"),
     Condition("norms that it has not", norm_of_its_own(), opens=True, said="not used by this architecture"),
+    Condition("scales that it has not", with_adapter("scales"), opens=True, said="not used by this architecture"),
     Condition(
         "another class with norms of its own",
         norm_of_its_own(architectures=["MineForCausalLM"], auto_map={"AutoModel": "modeling_mine.MineForCausalLM"}),
