@@ -12,10 +12,10 @@ from generators.base.panics import raise_unless_panic
 from generators.checkpoint.sources import Files
 from generators.runner import CannotRunError
 from generators.runner.texts import HELD_OUT, TokenizedText, encode, shipped_text
+from generators.tokens.own_tokenizer import SENTENCEPIECE
 from generators.tokens.tokenizer_files import check_ids
 
 TOKENIZER = "tokenizer.json"  # if present, no other vocabulary file is read
-SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model")
 # Each of these makes a tokenizer: by these names transformers looks for the files of its fast ones.
 WHOLE = (
     (TOKENIZER,),

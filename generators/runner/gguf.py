@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from generators.runner.errors import CannotRunError
-from generators.runner.opening import CONFIG
+from generators.runner.opening import CONFIG, line_of
 
 ALONE = "alone.gguf"  # away from its folder, whose other files transformers might read
 
@@ -26,7 +26,6 @@ def write_config_and_tokenizer(file: Path, config: Mapping[str, Any], folder: Pa
         )
         made.backend_tokenizer.save(str(folder / "tokenizer.json"))
     except Exception as error:  # transformers and tokenizers raise all kinds of errors
-        line = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise CannotRunError(
-            f"The model can't be run: transformers can't read its file's tokenizer ({line})."
+            f"The model can't be run: transformers can't read its file's tokenizer ({line_of(error)})."
         ) from error

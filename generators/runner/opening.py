@@ -99,7 +99,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / CONFIG).read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise CannotRunError(f"The model can't be run: its {CONFIG} can't be read ({_line(error)}).") from error
+        raise CannotRunError(f"The model can't be run: its {CONFIG} can't be read ({line_of(error)}).") from error
     if not isinstance(config, dict):
         raise CannotRunError(f"The model can't be run: its {CONFIG} holds no JSON object.")
     if "quantization_config" in config:
@@ -140,7 +140,7 @@ def _header(path: Path) -> dict[str, Any]:
             header = json.loads(file.read(length))
         return {name: tensor for name, tensor in header.items() if name != "__metadata__"}
     except (OSError, ValueError, struct.error, AttributeError) as error:
-        raise CannotRunError(f"The model can't be run: {path.name} can't be read ({_line(error)}).") from error
+        raise CannotRunError(f"The model can't be run: {path.name} can't be read ({line_of(error)}).") from error
 
 
 def _available(device: str) -> int:
@@ -242,7 +242,7 @@ def _not_opened(config: Mapping[str, Any], error: BaseException) -> str:
 
     return (
         f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
-        f"{str(config.get('model_type'))!r} ({_line(error)})."
+        f"{str(config.get('model_type'))!r} ({line_of(error)})."
     )
 
 
@@ -256,6 +256,6 @@ def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
 
 
-def _line(error: BaseException) -> str:
+def line_of(error: BaseException) -> str:
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return text if len(text) <= 200 else f"{text[:199]}…"

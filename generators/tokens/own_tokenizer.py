@@ -10,10 +10,11 @@ from typing import Any
 from generators.base.panics import raise_unless_panic
 from generators.checkpoint.sources import CONFIG, Files
 
-SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "source.spm")
+# What transformers calls SentencePiece's model.
+SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model")
 FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", CONFIG),
-    *("vocab.json", "merges.txt", "vocab.txt", "bpe.codes", "dict.txt", "target.spm", *SENTENCEPIECE),
+    *("vocab.json", "merges.txt", "vocab.txt", "bpe.codes", "dict.txt", "source.spm", "target.spm", *SENTENCEPIECE),
 )
 
 
@@ -22,8 +23,7 @@ def _laid_out(files: Files) -> Iterator[Path]:
     """Lay out the files of a tokenizer in a folder of their own, so that nothing else is fetched or read."""
     with TemporaryDirectory() as name:
         for file in FILES:
-            path = files.fetch(file) if file != "tokenizer.json" or files.has(file) else None
-            if path is not None:
+            if (path := files.fetch(file)) is not None:
                 (Path(name) / file).symlink_to(path.resolve())
         yield Path(name)
 

@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,7 +12,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
+from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, once_per_content, stored_rows
 
 VERSION = 6
 OPEN_AT_ONCE = 2
@@ -82,17 +81,8 @@ class CTranslate2(Format):
         return {SPEC: contents.spec, NUMBERS: contents.numbers, ALIASES: contents.aliases}
 
 
-def _contents(path: Path) -> ModelBin:
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from error
-    return _read(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=OPEN_AT_ONCE)
-def _read(path: Path, changed: int, size: int) -> ModelBin:
-    """Read what a file says as it is now: `changed` and `size` distinguish it from what it was before."""
+@once_per_content(OPEN_AT_ONCE)
+def _contents(path: Path, size: int) -> ModelBin:
     try:
         with path.open("rb") as file:
             (version,) = _next(file, "<I")

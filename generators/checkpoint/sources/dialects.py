@@ -53,6 +53,18 @@ class Layout:
         return tuple(stored)
 
 
+def neighbors_turned(config: Mapping[str, Any], queries: str, keys: str) -> tuple[tuple[str, Layout], ...]:
+    """Return the layouts of queries and keys, by patterns of their names, where neighboring channels are turned.
+
+    None where `config`, as config.json would say it, doesn't give the heads: the table asks for them, and says so.
+    """
+    heads = config.get("num_attention_heads")
+    shared = config.get("num_key_value_heads") or heads
+    if not isinstance(heads, int) or not isinstance(shared, int):
+        return ()
+    return (queries, Layout("neighbors turned", heads)), (keys, Layout("neighbors turned", shared))
+
+
 @dataclass(frozen=True)
 class Dialect:
     """What else must be known to read a file by a family's table.

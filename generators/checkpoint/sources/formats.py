@@ -1,17 +1,19 @@
 """Formats of files with weights: what each must give, names first, then headers, then rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 
+T = TypeVar("T")
 FLOATING = ("F64", "F32", "F16", "BF16")
 
 
@@ -62,6 +64,30 @@ class Format(ABC):
     def settings(self, path: Path) -> Mapping[str, Any]:
         """Return what a file says besides its tensors."""
         return {}
+
+
+def once_per_content(at_once: int) -> Callable[[Callable[[Path, int], T]], Callable[[Path], T]]:
+    """Decorate what reads a file of a size: `at_once` files are remembered, each until it has changed.
+
+    What is decorated raises InputError as well where the file can't be looked at.
+    """
+
+    def decorate(read: Callable[[Path, int], T]) -> Callable[[Path], T]:
+        @lru_cache(maxsize=at_once)
+        def remembered(path: Path, changed: int, size: int) -> T:
+            return read(path, size)
+
+        @wraps(read)
+        def as_it_is(path: Path) -> T:
+            try:
+                stat = path.stat()
+            except OSError as error:
+                raise InputError(f"{path} can't be read: {error.strerror}.") from error
+            return remembered(path, stat.st_mtime_ns, stat.st_size)
+
+        return as_it_is
+
+    return decorate
 
 
 def check_dtype(name: str, dtype: str, file: str, known: tuple[str, ...] = FLOATING) -> None:

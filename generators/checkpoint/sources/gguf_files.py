@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
+from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, once_per_content, stored_rows
 from generators.checkpoint.sources.layout import check_layout
 
 OPEN_AT_ONCE = 2
@@ -75,17 +75,8 @@ class Gguf(Format):
         return _contents(path).settings
 
 
-def _contents(path: Path) -> GgufContents:
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from error
-    return _read(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=OPEN_AT_ONCE)
-def _read(path: Path, changed: int, size: int) -> GgufContents:
-    """Read what a file says as it is now: `changed` and `size` distinguish it from what it was before."""
+@once_per_content(OPEN_AT_ONCE)
+def _contents(path: Path, size: int) -> GgufContents:
     try:
         reader = _limited_reader()(path)
         settings = {name: _said(field) for name, field in reader.fields.items()}

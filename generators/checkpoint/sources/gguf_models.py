@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.dialects import Dialect, Layout
+from generators.checkpoint.sources.dialects import Dialect, Layout, neighbors_turned
 from generators.checkpoint.sources.formats import Header
 from generators.checkpoint.sources.gguf_files import IN_BLOCKS, STORED
 
@@ -92,6 +92,8 @@ GPT2_KEYS = {
     "attention.head_count": "n_head",
     "attention.layer_norm_epsilon": "layer_norm_epsilon",
 }
+# llama.cpp turns neighboring channels of Llama's queries and keys, transformers halves.
+TURNED_PAIRS = r"\.attn_q\.", r"\.attn_k\."
 TURNED = ("rope.dimension_count", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.original_context_length")
 SAID_TWICE = ("attention.value_length", "rope.scaling.finetuned")
 
@@ -166,7 +168,7 @@ def of_gguf(
     config |= _rotation(ours, None if factors is None else read(ROPE_FACTORS), place)
     if kind.unlike is not None:
         config["query_pre_attn_scalar"] = _scale_of(ours, kind.unlike)
-    return how(config, layouts=_turned(config) if kind.turned else ())
+    return how(config, layouts=neighbors_turned(config, *TURNED_PAIRS) if kind.turned else ())
 
 
 def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -> None:
@@ -215,18 +217,6 @@ def _short(value: Any) -> Any:
 
 
 LINEAR = Layout("transposed")  # llama.cpp stores GPT-2's matrices (out, in), transformers (in, out)
-
-
-def _turned(config: Mapping[str, Any]) -> tuple[tuple[str, Layout], ...]:
-    """Return the layouts of Llama's queries and keys: llama.cpp turns neighboring channels, transformers halves."""
-    heads = config.get("num_attention_heads")
-    keys = config.get("num_key_value_heads") or heads
-    if not isinstance(heads, int) or not isinstance(keys, int):
-        return ()  # the table asks for the sizes, and says what they lack
-    return (
-        (r"\.attn_q\.", Layout("neighbors turned", heads)),
-        (r"\.attn_k\.", Layout("neighbors turned", keys)),
-    )
 
 
 def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dict[str, Any]:

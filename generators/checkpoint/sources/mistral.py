@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.dialects import Dialect, Layout
+from generators.checkpoint.sources.dialects import Dialect, neighbors_turned
 
 PARAMS = "params.json"
 QUERIES, OUTPUT = ".attention.wq.weight", "output.weight"
@@ -60,8 +60,5 @@ def mistral(names: Collection[str], said_in: Callable[[str], Mapping[str, Any]],
     config |= {KEYS[key]: value for key, value in params.items() if key in KEYS}
     if not config.get("rope_theta"):
         config["rope_theta"] = BASE_WITH_WINDOW if config["sliding_window"] else BASE
-    heads, keys = params["n_heads"], params.get("n_kv_heads") or params["n_heads"]
-    if not isinstance(heads, int) or not isinstance(keys, int):
-        return Dialect("Mistral", config, MODULES)  # the table asks for them
-    turned = ((r"\.wq\.", Layout("neighbors turned", heads)), (r"\.wk\.", Layout("neighbors turned", keys)))
-    return Dialect("Mistral", config, MODULES, layouts=turned, names_all=True)
+    layouts = neighbors_turned(config, r"\.wq\.", r"\.wk\.")
+    return Dialect("Mistral", config, MODULES, layouts=layouts, names_all=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from pickletools import genops
@@ -14,7 +13,7 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
-from generators.checkpoint.sources.formats import Format, Header
+from generators.checkpoint.sources.formats import Format, Header, once_per_content
 from generators.checkpoint.sources.layout import check_layout
 
 PICKLED_INDEX = "pytorch_model.bin.index.json"
@@ -97,19 +96,10 @@ def _no_numbers(tensor: Any) -> str | None:
     return None
 
 
-def _opened(path: Path) -> Unpickled:
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from error
+@once_per_content(OPEN_AT_ONCE)
+def _opened(path: Path, size: int) -> Unpickled:
     if not can_be_read():
         raise InputError(f"{path.name} {ONLY_PYTORCH}")
-    return _loaded(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=OPEN_AT_ONCE)
-def _loaded(path: Path, changed: int, size: int) -> Unpickled:
-    """Open a file as it is now: `changed` and `size` distinguish it from what it was before."""
     try:
         found = _unpickled(path, mapped=_can_be_mapped(path, size))
     except InputError:

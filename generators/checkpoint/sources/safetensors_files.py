@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
+from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, once_per_content, stored_rows
 from generators.checkpoint.sources.layout import check_layout
 
 HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
@@ -62,17 +61,8 @@ class Contents:
     aliases: Mapping[str, str]
 
 
-def _contents(path: Path) -> Contents:
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
-    return _read(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=HEADERS_AT_ONCE)
-def _read(path: Path, changed: int, size: int) -> Contents:
-    """Read a file's header as it is now: `changed` and `size` distinguish it from what it was before."""
+@once_per_content(HEADERS_AT_ONCE)
+def _contents(path: Path, size: int) -> Contents:
     from safetensors import SafetensorError, safe_open
 
     try:
