@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from generators.runner.texts import TextWindows, TokenizedText
 Array = np.ndarray
 
 
+@dataclass(eq=False)
 class StandIn:
     """Stands in for `generators.runner.run.Run`.
 
@@ -30,49 +32,41 @@ class StandIn:
     MLPs write, of a layer and token ids, which are few.
     """
 
-    def __init__(
-        self,
-        architecture: Architecture,
-        P: Array | None,
-        *,
-        kind: str | None = "table",
-        length: int = 64,
-        needs_positions: float = 1.0,
-        noise: float = 0.01,
-        costs: dict[int, float] | None = None,
-        guesses: dict[int, float] | None = None,
-        log_frequency: Array | None = None,
-        looks: Sequence[float] = (),
-        shares: Sequence[float] = (),
-        never: Sequence[int] = (),
-        predicts: bool = True,
-        states: Callable[[int, Array], Array] | None = None,
-        attend: Callable[[int, Array, set[tuple[int, int]]], Array] | None = None,
-        pairs: Sequence[float] = (),
-        mlps: Callable[[int, Array], Array] | None = None,
-        needs_mean: float = 0.0,
-        shifts: Array | None = None,
-        affords: int = 32,
-    ) -> None:
-        self.architecture, self.position_kind, self.predicts = architecture, kind, predicts
-        self._length = length
-        self._right = np.arange(length, dtype=float)[:, None] if P is None else np.asarray(P, float)[:length]
-        self._now = self._right
-        self._needs, self._noise = needs_positions, noise
-        self._costs, self._guesses, self._held = costs or {}, guesses or {}, []
-        vocab = int(architecture.vocab_size or 900)
-        self._log_frequency = np.zeros(vocab) if log_frequency is None else log_frequency
-        self._looks, self._shares, self._never = looks, shares, list(never)
-        self._states, self._attend, self._pairs = states, attend, np.asarray(pairs, float)
+    architecture: Architecture
+    P: Array | None
+    kind: str | None = "table"
+    length: int = 64
+    needs_positions: float = 1.0
+    noise: float = 0.01
+    costs: Mapping[int, float] = field(default_factory=dict)
+    guesses: Mapping[int, float] = field(default_factory=dict)
+    log_frequency: Array | None = None
+    looks: Sequence[float] = ()
+    shares: Sequence[float] = ()
+    never: Sequence[int] = ()
+    predicts: bool = True
+    states: Callable[[int, Array], Array] | None = None
+    attend: Callable[[int, Array, set[tuple[int, int]]], Array] | None = None
+    pairs: Sequence[float] = ()
+    mlps: Callable[[int, Array], Array] | None = None
+    needs_mean: float = 0.0
+    shifts: Array | None = None
+    affords: int = 32  # windows
+
+    def __post_init__(self) -> None:
+        d, vocab = self.architecture.d_model, int(self.architecture.vocab_size or 900)
+        self.position_kind, self.record = self.kind, {"torch": "none"}
+        ids = np.arange(self.length, dtype=float)[:, None]
+        self._right = self._now = ids if self.P is None else np.asarray(self.P, float)[: self.length]
+        self._frequency = np.zeros(vocab) if self.log_frequency is None else self.log_frequency
+        self._form = np.eye(d) + self.needs_mean * np.ones((d, d)) / d if self.shifts is None else self.shifts
+        self._pairs, self._by = np.asarray(self.pairs, float), np.zeros(d)
+        self._held: list[int] = []
         self._still: list[int] = []
-        d = architecture.d_model
-        self._mlps, self._by = mlps, np.zeros(d)
-        self._shifts = np.eye(d) + needs_mean * np.ones((d, d)) / d if shifts is None else shifts
-        self._affords = affords  # windows
         self._silenced: set[tuple[int, int]] = set()
-        ids = np.random.default_rng(5).integers(3, vocab if mlps is None else 11, 64 * length).astype(np.int32)
-        self.text = TokenizedText("a text of random tokens", "0" * 64, ids)
-        self.record = {"torch": "none"}
+        count = 64 * self.length
+        drawn = np.random.default_rng(5).integers(3, vocab if self.mlps is None else 11, count).astype(np.int32)
+        self.text = TokenizedText("a text of random tokens", "0" * 64, drawn)
         self.begin(600)
 
     def begin(
@@ -81,10 +75,10 @@ class StandIn:
         self.budget_s, self.was_cut, self.unfinished = budget_s, False, unfinished
 
     def affordable(self, count: int, length: int, passes: float) -> int:
-        return min(count, self._affords)
+        return min(count, self.affords)
 
     def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
-        return self.text.windows(self.affordable(count, self._length, passes), self._length, seed)
+        return self.text.windows(self.affordable(count, self.length, passes), self.length, seed)
 
     def encode(self, text: str) -> tuple[int, ...]:
         return tuple(3 + code % 50 for code in text.encode())
@@ -148,11 +142,11 @@ class StandIn:
 
     def _logits(self, row: Array) -> Array:
         """Predict the token that is there once more, but for tokens that are never said; frequency as it is held."""
-        V = len(self._log_frequency)
+        V = len(self._frequency)
         logits = np.random.default_rng(int(row[0])).standard_normal((len(row), V)).astype(np.float32)
         logits[np.arange(len(row)), np.roll(row, len(row) // 2)] += 30
-        logits += sum(self._guesses.get(c, 0.0) for c in self._held) * self._log_frequency
-        logits[:, self._never] -= 50
+        logits += sum(self.guesses.get(c, 0.0) for c in self._held) * self._frequency
+        logits[:, list(self.never)] -= 50
         return logits.astype(np.float32)
 
     def hidden_states(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
@@ -163,10 +157,10 @@ class StandIn:
         curve = (curve - curve.mean(axis=0)) / np.sqrt(np.mean(np.sum((curve - curve.mean(axis=0)) ** 2, axis=1)))
         axes = np.linalg.qr(rng.standard_normal((d, 3)))[0]
         for stage in range(self.architecture.n_layer + 1):
-            if self._states is not None:
-                see(stage, 0, self._states(stage, ids).astype(np.float32))
+            if self.states is not None:
+                see(stage, 0, self.states(stage, ids).astype(np.float32))
                 continue
-            share = self._shares[stage] if self._shares else 0.3
+            share = self.shares[stage] if self.shares else 0.3
             within = np.random.default_rng([12, stage]).standard_normal((*ids.shape, d)) * np.sqrt((1 - share) / d)
             states = (np.sqrt(share) * curve @ axes.T + within).astype(np.float32)
             see(stage, 0, states[:3])
@@ -184,10 +178,10 @@ class StandIn:
             self._by = before
 
     def mlp_outputs(self, ids: Array, see: Callable[[int, int, Array], None]) -> bool:
-        if self._mlps is None:
+        if self.mlps is None:
             return False
         for layer in range(self.architecture.n_layer):
-            see(layer, 0, self._mlps(layer, ids).astype(np.float32))
+            see(layer, 0, self.mlps(layer, ids).astype(np.float32))
         return True
 
     def attention(
@@ -210,13 +204,13 @@ class StandIn:
         everywhere = np.tril(np.ones((n, n))) if self.architecture.causal else np.ones((n, n))
         everywhere /= everywhere.sum(axis=1, keepdims=True)
         for layer in range(self.architecture.n_layer) if layers is None else layers:
-            if self._attend is not None:
-                see(layer, 0, self._attend(layer, ids, self._silenced).astype(np.float32))
+            if self.attend is not None:
+                see(layer, 0, self.attend(layer, ids, self._silenced).astype(np.float32))
                 continue
             weights = np.empty((len(ids), heads, n, n), np.float32)
             for head in range(heads):
                 index = layer * heads + head
-                share = stored * (self._looks[index] if index < len(self._looks) else 0.0)
+                share = stored * (self.looks[index] if index < len(self.looks) else 0.0)
                 back = np.eye(n, k=-1)
                 back[0, 0] = 1
                 weights[:, head] = share * back + (1 - share) * everywhere
@@ -235,10 +229,10 @@ class StandInLoss:
             for window, row in enumerate(ids):
                 logits = run._logits(row).astype(np.float64)
                 see(window, logits - np.logaddexp.reduce(logits, axis=1, keepdims=True), row)
-        wobble = 1 + run._noise * np.random.default_rng(3).standard_normal(len(ids))
-        costs = sum(run._costs.get(c, 0.0) for c in run._held) + run._pairs[run._still].sum()
-        costs += run._by @ run._shifts @ run._by
-        return 2 + wobble * (run._needs * run.off + costs)
+        wobble = 1 + run.noise * np.random.default_rng(3).standard_normal(len(ids))
+        costs = sum(run.costs.get(c, 0.0) for c in run._held) + run._pairs[run._still].sum()
+        costs += run._by @ run._form @ run._by
+        return 2 + wobble * (run.needs_positions * run.off + costs)
 
 
 def measure_run(

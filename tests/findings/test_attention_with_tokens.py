@@ -74,9 +74,6 @@ def claim_of(result):
     return claim
 
 
-# The plain way
-
-
 class Plain:
     """What heads attend to in every draw. Only which tokens stand where is taken from what is tested."""
 
@@ -146,12 +143,9 @@ def test_kernels_with_tokens_are_those_of_a_plain_computation(case, types):
         assert reported["weight_at_1"] == pytest.approx(mean[1], rel=1e-3)
         assert reported["previous_token_head"] is bool(peak == 1 and mean[1] >= 0.5)
     chance = np.max([at_random for *_, at_random in plain], axis=0)
-    assert result.metrics["chance"]["previous_token_with_tokens"]["median"] == pytest.approx(
-        np.median(chance), rel=1e-3
-    )
-    assert result.metrics["chance"]["previous_token_with_tokens"]["limit"] == pytest.approx(
-        chance.max(), rel=1e-3
-    )  # of 100
+    stored = result.metrics["chance"]["previous_token_with_tokens"]
+    assert stored["median"] == pytest.approx(np.median(chance), rel=1e-3)
+    assert stored["limit"] == pytest.approx(chance.max(), rel=1e-3)  # of 100
 
 
 def test_the_interval_of_the_best_head_draws_draws_again():
@@ -166,9 +160,6 @@ def test_the_interval_of_the_best_head_draws_draws_again():
     assert claim_of(compute(weights, arch)).interval == (low, high)
 
 
-# Which tokens are drawn
-
-
 def frequency(source, log_frequency, proxy=False):
     return TokenFrequency(source, f"the {source}", log_frequency, 1.0, proxy)
 
@@ -181,30 +172,26 @@ def drawn_tokens(frequencies, arch=SMALL):
     return np.bincount(found, minlength=len(rows)) / len(found), sample, drawn_by
 
 
-def test_tokens_are_drawn_by_their_counts():
-    counts = np.zeros(120)
-    counts[[3, 7, 50]] = [600, 300, 100]
-    shares, _, drawn_by = drawn_tokens((frequency("counts", np.log1p(counts)),))
-    np.testing.assert_allclose(shares[[3, 7, 50]], [0.6, 0.3, 0.1], atol=0.05)
-    assert shares.sum() == pytest.approx(shares[[3, 7, 50]].sum())
-    assert drawn_by == "the counts"
+WORDS = np.where(np.isin(np.arange(120), (3, 7)), np.log(np.where(np.arange(120) == 3, 0.09, 0.01)), np.nan)
+COUNTS = np.zeros(120)
+COUNTS[[3, 7, 50]] = [600, 300, 100]
+INDEX = frequency("index", -np.arange(120.0), True)
 
 
-def test_tokens_are_drawn_by_frequency_of_words():
-    logs = np.full(120, np.nan)
-    logs[[3, 7]] = np.log([0.09, 0.01])
-    shares, _, drawn_by = drawn_tokens((frequency("wordfreq", logs), frequency("index", -np.arange(120.0), True)))
-    np.testing.assert_allclose(shares[[3, 7]], [0.9, 0.1], atol=0.04)
-    assert shares[[3, 7]].sum() == pytest.approx(1)
-    assert drawn_by == "the wordfreq"
-
-
-@pytest.mark.parametrize("frequencies", [(), (frequency("index", -np.arange(120.0), True),)])
-def test_where_no_frequency_is_known_all_tokens_are_drawn_alike(frequencies):
+@pytest.mark.parametrize(("frequencies", "expected", "by"), [
+    ((frequency("counts", np.log1p(COUNTS)),), {3: 0.6, 7: 0.3, 50: 0.1}, "the counts"),
+    ((frequency("wordfreq", WORDS), INDEX), {3: 0.9, 7: 0.1}, "the wordfreq"),
+    ((), {}, "lot, all alike"), ((INDEX,), {}, "lot, all alike"),
+])  # fmt: skip
+def test_tokens_are_drawn_by_their_frequency(frequencies, expected, by):
     shares, _, drawn_by = drawn_tokens(frequencies)
-    assert np.count_nonzero(shares) > 110
-    assert shares.max() < 3 / 120
-    assert drawn_by == "lot, all alike"
+    assert drawn_by == by
+    if expected:
+        np.testing.assert_allclose(shares[[*expected]], [*expected.values()], atol=0.04)
+        assert shares[[*expected]].sum() == pytest.approx(1)
+    else:
+        assert np.count_nonzero(shares) > 110
+        assert shares.max() < 3 / 120
 
 
 @pytest.mark.parametrize(("n", "causal", "first", "last"), [
@@ -228,9 +215,6 @@ def test_frequent_tokens_decide_what_a_head_sees():
     faint, loud = (np.log1p(1000.0 * there) for there in (np.arange(120) < 60, np.arange(120) >= 60))
     assert claim_of(compute(weights, arch, (frequency("counts", faint),))).verdict == "holds"
     assert claim_of(compute(weights, arch, (frequency("counts", loud),))).verdict == "fails"
-
-
-# The claim
 
 
 @pytest.mark.parametrize(("planted", "said"), [
@@ -270,25 +254,6 @@ def judged(heads, limit, stored):
 def test_thresholds_of_a_previous_token_head(heads, limit, value, verdict, stored):
     claim = judged(heads, limit, stored)
     assert (claim.verdict, claim.value, claim.baseline, claim.threshold) == (verdict, value, 0.05, 0.5)
-
-
-def test_without_tokens_positions_alone_are_judged():
-    arch = synthetic.architecture(n_ctx=128)
-    weights = synthetic.gaussian_weights(arch, 0, tokens=False)
-    result = compute(plantings.with_positional_heads(weights, arch, {(0, 1): 1}), arch)
-    assert result.metrics["token_kernels"] is None
-    assert "token_kernels" not in result.arrays
-    assert "token_kernels" not in result.tables
-    assert claim_of(result).verdict == "holds"
-
-
-def test_the_table_names_every_head():
-    result = compute(weights_of(SMALL), SMALL)
-    assert result.tables["token_kernels"].named() == result.metrics["token_kernels"]["heads"]
-    assert "64 draws" in result.tables["token_kernels"].title
-
-
-# The row that BERT's kin add for the type of a token
 
 
 def test_the_row_of_the_first_type_is_read_from_a_bert(tmp_path):

@@ -69,20 +69,29 @@ def test_planted_costs():
     assert (claim.verdict, claim.value) == ("holds", 1 / D)
 
 
-@pytest.mark.parametrize(
-    ("dearer", "verdict"), [(0, "holds"), (1, "partly"), (5, "partly"), (6, "fails"), (D, "fails")]
-)
-def test_the_rank_among_all_channels_judges(dearer, verdict):
+@pytest.mark.parametrize(("dearer", "cost", "verdict"), [
+    (0, 0.3, "holds"), (1, 0.3, "partly"), (5, 0.3, "partly"), (6, 0.3, "fails"), (D, 0.3, "fails"),
+    (0, 0, "fails"),  # the dearest, but it costs nothing
+])  # fmt: skip
+def test_the_rank_among_all_channels_judges(dearer, cost, verdict):
     others = [channel for channel in range(D) if channel != FREQUENT]
-    costs = {channel: 0.5 if place < dearer else 0.1 for place, channel in enumerate(others)}
-    claim = claims_of(measured(costs={**costs, FREQUENT: 0.3}))["leans-on-channel"]
+    costs = {channel: 0.5 if place < dearer else cost - 0.2 for place, channel in enumerate(others)}
+    claim = claims_of(measured(costs={**costs, FREQUENT: cost - 0.05 * (cost == 0)}))["leans-on-channel"]
     assert claim.verdict == verdict
-    assert claim.value == (1 + min(dearer, D - 1)) / D
+    assert cost == 0 or claim.value == (1 + min(dearer, D - 1)) / D
 
 
-def test_a_channel_that_costs_nothing_is_not_leant_on():
-    costs = dict.fromkeys(range(D), -0.1) | {FREQUENT: -0.05}
-    assert claims_of(measured(costs=costs))["leans-on-channel"].verdict == "fails"
+def test_without_frequencies_ln2_names_the_channel_and_some_models_predict_nothing():
+    unknown, silent = measured(frequencies=False, costs={LN2: 0.3}), measured(predicts=False, costs={FREQUENT: 0.3})
+    assert unknown.metrics["channels"][0]["why"] == "ln2"
+    assert unknown.metrics["values"] == []
+    assert silent.metrics["channels"][0]["unigram_rho"] is None
+    for result in (unknown, silent):
+        claims = claims_of(result)
+        assert claims["leans-on-channel"].verdict == "holds"
+        assert claims["guess-by-frequency"].verdict == "untested"
+    for figure in FINDING.figures(silent):
+        figure.draw()
 
 
 @pytest.mark.parametrize(("guesses", "proxy", "verdict"), [
@@ -97,21 +106,3 @@ def test_a_planted_guess_by_frequency(guesses, proxy, verdict):
         assert claim.value == row["unigram_rho"]
         assert row["unigram_rho"] * np.sign(guesses[FREQUENT]) > 0.9
         assert row["divergence"] is not None
-
-
-def test_without_frequencies_ln2_names_the_channel():
-    result = measured(frequencies=False, costs={LN2: 0.3})
-    assert result.metrics["channels"][0]["why"] == "ln2"
-    claims = claims_of(result)
-    assert claims["leans-on-channel"].verdict == "holds"
-    assert claims["guess-by-frequency"].verdict == "untested"
-    assert result.metrics["values"] == []
-
-
-def test_a_model_that_predicts_nothing():
-    result = measured(predicts=False, costs={FREQUENT: 0.3})
-    assert result.metrics["channels"][0]["unigram_rho"] is None
-    assert claims_of(result)["guess-by-frequency"].verdict == "untested"
-    assert claims_of(result)["leans-on-channel"].verdict == "holds"
-    for figure in FINDING.figures(result):
-        figure.draw()

@@ -32,9 +32,6 @@ def tokens(quiet=(), factor=0.1, seed=0):
     return E.astype(np.float32)
 
 
-# Position channels
-
-
 def plain_position_channels(std):
     """Try every number of channels from 2 to d/4 and keep the one with the largest gap below it."""
     ordered = sorted(range(len(std)), key=lambda c: -std[c])
@@ -72,42 +69,26 @@ def test_position_channels_stand_above_a_gap(k, d, decades, there):
     chosen, _ = position_channels(std)
     assert chosen.tolist() == plain_position_channels(std)
     assert chosen.tolist() == (sorted(range(d), key=lambda c: -std[c])[:k] if there else [])
+    random = np.random.default_rng([k, d]).lognormal(0, 2, 80)
+    assert position_channels(random)[0].tolist() == plain_position_channels(random)
 
 
-@pytest.mark.parametrize(("gap", "there"), [(0.101, True), (0.099, False)])
-def test_the_gap_is_a_tenth_of_a_decade(gap, there):
-    """Six channels hold three quarters of the variance; below the gap stds fall in steps of 0.08 decades."""
-    std = 10 ** -np.concatenate([np.zeros(6), gap + 0.08 * np.arange(58)])
-    chosen, largest = position_channels(std)
-    assert largest == pytest.approx(gap)
-    assert sorted(chosen.tolist()) == ([0, 1, 2, 3, 4, 5] if there else [])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_position_channels_of_random_stds(seed):
-    std = np.random.default_rng(seed).lognormal(0, 2, 80)
-    assert position_channels(std)[0].tolist() == plain_position_channels(std)
+def stairs(gap):
+    """Return stds of which six hold three quarters of the variance; below the gap they fall by 0.08 decades."""
+    return 10 ** -np.concatenate([np.zeros(6), gap + 0.08 * np.arange(58)])
 
 
 @pytest.mark.parametrize(("std", "channels"), [
     ([100] * 3 + [50] * 3 + [1] * 58, 6),  # the largest gap counts and not the first
     ([2] * 6 + [0] * 58, 6), ([2] * 4 + [0] * 60, 4), ([2] * 24 + [0] * 40, 0),
     *(([1] * few, 0) for few in (1, 2, 3, 7)),  # without a quarter to stand apart
+    (stairs(0.101), 6), (stairs(0.099), 0),
 ])  # fmt: skip
 def test_how_many_channels_stand_above_the_gap(std, channels):
     chosen, gap = position_channels(np.array(std, float))
     assert sorted(chosen.tolist()) == list(range(channels))
     assert (gap is None) == (len(std) < 8)
     assert std[0] < 100 or gap == pytest.approx(np.log10(50))
-
-
-def test_noise_has_no_position_channels():
-    m = compute(np.random.default_rng(0).standard_normal((256, D))).metrics
-    assert m["position_channels"] == []
-    assert m["position_channels_variance_share"] == 0
-
-
-# Spread over channels
 
 
 def test_position_std_leaves_out_the_first_row():
@@ -121,18 +102,19 @@ def test_position_std_leaves_out_the_first_row():
     assert m["position_channels_variance_share"] > 0.95
 
 
+def channels_needed(rows, share=0.90):
+    """Count the strongest channels of centred rows that hold a share of their variance, one by one."""
+    variances = sorted(rows.var(axis=0), reverse=True)
+    return next(count for count in range(1, D + 1) if sum(variances[:count]) >= share * sum(variances))
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_channels_for_a_share_are_counted_one_by_one(seed):
     rng = np.random.default_rng(seed)
     P = rng.standard_normal((120, D)) * rng.lognormal(0, 1, D) + 5
     m = compute(P).metrics
-    variances = sorted(P[1:].var(axis=0), reverse=True)
     for share in (90, 95, 99):
-        held, count = 0.0, 0
-        while held < share / 100 * sum(variances):
-            held += variances[count]
-            count += 1
-        assert m[f"channels_for_{share}"] == count
+        assert m[f"channels_for_{share}"] == channels_needed(P[1:], share / 100)
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 40), (30, 90)])
@@ -141,21 +123,6 @@ def test_participation_ratio(n, d):
     vectors = np.linalg.svd(P)[2][:5]
     expected = [1 / sum(v**4) for v in vectors]
     np.testing.assert_allclose(compute(P).metrics["participation_ratio"], expected)
-
-
-def test_participation_ratio_counts_planted_channels():
-    """The first row alone gives the strongest direction: one channel."""
-    P = np.zeros((60, D))
-    P[:, PLANTED[:4]] = np.random.default_rng(0).standard_normal((60, 1)) * [1, -1, 1, 1]
-    P[0] = 0
-    P[0, 30] = 1000
-    np.testing.assert_allclose(compute(P).metrics["participation_ratio"][:2], [1, 4])
-
-
-def channels_needed(rows, share=0.90):
-    """Count the strongest channels of centred rows that hold a share of their variance, one by one."""
-    variances = sorted(rows.var(axis=0), reverse=True)
-    return next(count for count in range(1, D + 1) if sum(variances[:count]) >= share * sum(variances))
 
 
 def test_chance_is_what_turning_p_at_random_gives():
@@ -182,13 +149,6 @@ def test_the_interval_comes_from_positions_in_blocks():
     assert claim.interval == tuple(m["intervals"]["channels_for_90"])
 
 
-def test_of_channels_that_vary_alike_nine_tenths_hold_90_percent():
-    P = np.zeros((201, 60))
-    P[:, :17] = np.cos(2 * np.pi * np.arange(201) / 20)[:, None]
-    claim = claims_of(compute(P))["few-channels"]
-    assert (claim.value, claim.verdict) == (16 / 60, "fails")
-
-
 @pytest.mark.parametrize(("needed", "median", "limit", "verdict"), [
     (100, 0.5, 0.2, "holds"), (101, 0.5, 0.4, "partly"), (250, 0.5, 0.4, "partly"), (251, 0.5, 0.4, "fails"),
     (100, 0.5, 0.1, "fails"), (99, 0.5, 0.1, "holds"), (200, 0.5, 0.2, "fails"), (199, 0.5, 0.2, "partly"),
@@ -199,9 +159,6 @@ def test_few_channels_are_a_tenth_and_fewer_than_turned_ones(planted, needed, me
     chance = {"channels_for_90": synthetic.null(median, limit)}
     claim = claims_of(synthetic.measured_with(planted, {"chance": chance}, **changed))["few-channels"]
     assert claim.verdict == verdict
-
-
-# Beside tokens
 
 
 def test_rank_correlations_with_tokens():
@@ -275,9 +232,6 @@ def test_chance_turns_positions_and_tokens_together():
     assert chance["spearman_position_std_token_std"]["limit"] == pytest.approx(np.sort(rhos)[1], abs=0.1)
 
 
-# Quiet where loud
-
-
 @pytest.mark.parametrize(("rho", "limit", "median", "channels", "verdict"), [
     (-0.30, -0.1, 0, 768, "holds"), (-0.29, -0.1, 0, 768, "partly"), (-0.15, -0.1, 0, 768, "partly"),
     (-0.14, -0.1, 0, 768, "fails"), (-0.30, -0.3, 0, 768, "fails"), (-0.31, -0.3, 0, 768, "holds"),
@@ -300,17 +254,13 @@ def test_the_overlap_counts_variance_and_not_energy():
     assert compute(planted_positions(), E).metrics["low_variance_overlap"] == 6
 
 
-def test_without_tokens_only_what_needs_them_is_untested():
-    claims = claims_of(compute(planted_positions()))
-    assert claims["few-channels"].verdict == "holds"
-    assert claims["tokens-avoid"].verdict == claims["quiet-where-loud"].verdict == "untested"
-
-
-def test_without_position_channels_there_is_nothing_to_avoid():
+def test_noise_has_no_position_channels_to_avoid():
     result = compute(np.random.default_rng(0).standard_normal((256, D)), tokens())
-    assert result.metrics["low_variance_overlap"] is None
-    assert result.metrics["low_variance_overlap_chance"] is None
-    assert result.metrics["chance"]["low_variance_overlap"] is None
+    m = result.metrics
+    assert (m["position_channels"], m["position_channels_variance_share"]) == ([], 0)
+    assert (
+        m["low_variance_overlap"] is m["low_variance_overlap_chance"] is m["chance"]["low_variance_overlap"] is None
+    )
     claims = claims_of(result)
     assert claims["tokens-avoid"].verdict == "untested"
     assert claims["quiet-where-loud"].verdict == "fails"
@@ -329,9 +279,6 @@ def test_what_is_said_of_pictures_is_what_numpy_says(d):
     assert f"{few} to {many} channels" in synthetic.told(CHANNELS, result)
 
 
-# What can't be computed, and what is hostile
-
-
 @pytest.mark.parametrize("shape", [(16, D), (17, 16), (40, 16), (20, 90)])
 def test_small_embeddings_give_numbers_or_null(shape):
     rng = np.random.default_rng(0)
@@ -341,21 +288,22 @@ def test_small_embeddings_give_numbers_or_null(shape):
     assert len(CHANNELS.claims(result)) == 3
 
 
-def test_tokens_that_are_all_alike_have_no_correlation():
-    result = compute(planted_positions(), np.full((150, D), 0.3, np.float32))
+@pytest.mark.parametrize("E", [None, np.full((150, D), 0.3, np.float32)], ids=["no tokens", "tokens alike"])
+def test_without_tokens_that_vary_only_what_needs_them_is_untested(E):
+    result = compute(planted_positions(), E)
     m = result.metrics
-    assert m["spearman_position_std_token_std"] is None
-    assert m["spearman_position_std_token_mean"] is None
+    assert m["spearman_position_std_token_std"] is m["spearman_position_std_token_mean"] is None
     json.dumps(m, allow_nan=False)
-    assert claims_of(result)["quiet-where-loud"].verdict == "untested"
+    claims = claims_of(result)
+    assert (claims["few-channels"].verdict, claims["quiet-where-loud"].verdict) == ("holds", "untested")
+    assert E is not None or claims["tokens-avoid"].verdict == "untested"
 
 
-# What is drawn and told
-
-
-def drawn(result, name):
-    (figure,) = [figure for figure in CHANNELS.figures(result) if figure.name == name]
-    return figure.draw()
+def lissajous(result):
+    """Return the panels of the figure, and its words."""
+    figure = next(figure for figure in CHANNELS.figures(result) if figure.name == "lissajous").draw()
+    panels = [ax for ax in figure.axes if ax.get_visible() and ax.get_xlabel().startswith("channel")]
+    return panels, synthetic.alts(CHANNELS, result)["lissajous"]
 
 
 def test_lissajous_pairs_neighbors_in_strength():
@@ -365,22 +313,18 @@ def test_lissajous_pairs_neighbors_in_strength():
     P[:, 30:42] += np.cos(2 * np.pi * waves) * np.linspace(3, 1, 12)
     P[0] = 100
     result = compute(P)
-    figure = drawn(result, "lissajous")
-    panels = [ax for ax in figure.axes if ax.get_xlabel().startswith("channel")]
+    panels, alt = lissajous(result)
     labels = [(ax.get_xlabel(), ax.get_ylabel()) for ax in panels]
     order = np.argsort(-P[1:].std(axis=0))
     assert labels == [(f"channel {order[i]}", f"channel {order[i + 1]}") for i in range(0, 12, 2)]
     for i, ax in enumerate(panels):
         points = np.asarray(ax.collections[0].get_offsets())
         np.testing.assert_allclose(points, P[1:, order[2 * i : 2 * i + 2]], rtol=1e-6)
-    alt = synthetic.alts(CHANNELS, result)["lissajous"]
     assert f"channels {order[0]} and {order[1]}" in alt
 
 
-@pytest.mark.parametrize(("d", "panels"), [(16, 4), (18, 4), (20, 5), (64, 6)])
-def test_lissajous_of_few_channels_has_fewer_panels(d, panels):
-    result = compute(np.random.default_rng(0).standard_normal((40, d)))
-    figure = drawn(result, "lissajous")
-    shown = [ax for ax in figure.axes if ax.get_visible() and ax.get_xlabel().startswith("channel")]
-    assert len(shown) == panels
-    assert f"of {panels} pairs" in synthetic.alts(CHANNELS, result)["lissajous"]
+@pytest.mark.parametrize(("d", "count"), [(16, 4), (18, 4), (20, 5), (64, 6)])
+def test_lissajous_of_few_channels_has_fewer_panels(d, count):
+    panels, alt = lissajous(compute(np.random.default_rng(0).standard_normal((40, d))))
+    assert len(panels) == count
+    assert f"of {count} pairs" in alt

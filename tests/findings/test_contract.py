@@ -106,9 +106,7 @@ def scenes() -> dict[str, Inputs]:
         "planted": Inputs(planted, falling, vocabulary(), frequencies(), run(planted, falling, **seen)),
         "untied": Inputs(untied, biased, vocabulary(), frequencies(), run(untied, biased)),
         "bare": Inputs(weights_of(2, planted=False), turning, run=StandIn(turning, None, kind="rotary")),
-        ROTARY: Inputs(
-            attended, spinning, run=StandIn(spinning, None, kind="rotary", pairs=(0.5, 0.5, 0.5, 0.5), **reading)
-        ),
+        ROTARY: Inputs(attended, spinning, run=StandIn(spinning, None, kind="rotary", pairs=(0.5,) * 4, **reading)),
     }
 
 
@@ -150,11 +148,7 @@ def measured(finding: Finding[Any], scene: str) -> Measurements[Any]:
 
 every_measured = pytest.mark.parametrize(
     ("finding", "scene"),
-    [
-        pytest.param(finding, scene, id=f"{finding.name}-{scene}")
-        for finding in FINDINGS
-        for scene in scenes_for(finding)
-    ],
+    [pytest.param(one, scene, id=f"{one.name}-{scene}") for one in FINDINGS for scene in scenes_for(one)],
 )
 
 
@@ -163,9 +157,6 @@ def test_scenes_of_every_finding(finding):
     assert tuple(scenes()) == SCENES
     assert [scene for scene in SCENES if found(finding, scene) is not None] == scenes_for(finding)
     assert len(scenes_for(finding)) >= 2
-
-
-# Metrics and tables
 
 
 @every_measured
@@ -198,24 +189,17 @@ def test_no_metric_is_of_any_type(finding):
 
 
 @every_measured
-def test_tables_are_plain_and_rectangular(finding, scene):
+def test_tables_and_arrays_are_plain(finding, scene):
     for name, table in measured(finding, scene).tables.items():
         json.dumps(plain(table.rows), allow_nan=False)
         assert len(set(table.columns)) == len(table.columns), name
         assert all(len(row) == len(table.columns) for row in table.rows), name
         assert table.title, name
-
-
-@every_measured
-def test_arrays_are_arrays_of_numbers_or_text(finding, scene):
     for name, array in measured(finding, scene).arrays.items():
         assert isinstance(array, np.ndarray), name
         assert array.dtype.kind in "fiubU", name
         if array.dtype.kind == "f":
             assert array.itemsize <= 4, f"{name} is shown, not calculated with"
-
-
-# What a finding declares
 
 
 class Declared(Mapping):
@@ -271,22 +255,11 @@ class Watched:
         self.weights = Declared(self.inputs.weights, declared)
         self.architecture = Fields(self.inputs.architecture, self.finding.config)
 
-    @property
-    def vocabulary(self) -> Any:
-        return self._capability(TOKENS, self.inputs.vocabulary)
-
-    @property
-    def frequencies(self) -> Any:
-        return self._capability(FREQUENCIES, self.inputs.frequencies)
-
-    @property
-    def run(self) -> Any:
-        return self._capability(RUN, self.inputs.run)
-
-    def _capability(self, name: str, what: Any) -> Any:
-        assert self.finding.can_use(name), f"{name} are read and not declared"
-        self.asked.add(name)
-        return what
+    def __getattr__(self, name: str) -> Any:
+        capability = {"vocabulary": TOKENS, "frequencies": FREQUENCIES, "run": RUN}[name]
+        assert self.finding.can_use(capability), f"{name} are read and not declared"
+        self.asked.add(capability)
+        return getattr(self.inputs, name)
 
 
 @every_finding
@@ -325,15 +298,12 @@ def test_findings_are_distinguished():
         assert len(set(unique)) == len(unique)
 
 
-# Rules and claims
-
-
 def words_in(sentence: str) -> set[str]:
     return set(re.findall(r"\w+", sentence))
 
 
 @every_finding
-def test_rules_are_shown_in_full(finding):
+def test_rules_are_shown_in_full_and_unmeasured_ones_untested(finding):
     for rule in finding.rules:
         assert rule.id
         assert rule.short
@@ -342,6 +312,9 @@ def test_rules_are_shown_in_full(finding):
         assert (rule.holds is None) == bool(rule.holds_as), "a number or, where it depends on chance, words"
         if rule.holds is not None and rule.partly is not None:
             assert rule.reached(rule.holds, rule.partly), "what holds must hold partly"
+    claims = finding.untested("The weights aren't here.")
+    assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
+    assert {(claim.verdict, claim.answer) for claim in claims} <= {("untested", "The weights aren't here.")}
 
 
 @every_measured
@@ -371,23 +344,9 @@ def test_claims_and_figures_need_no_more_than_what_is_stored(finding, scene):
             json.dumps(figure.interactive().as_json(), allow_nan=False)
 
 
-@every_finding
-def test_unmeasured_claims_are_untested(finding):
-    claims = finding.untested("The weights aren't here.")
-    assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
-    assert {(claim.verdict, claim.answer) for claim in claims} <= {("untested", "The weights aren't here.")}
-
-
-# Figures and their words
-
-
 def parsed(name: str) -> nodes.Template:
     made = environment()
     return made.parse(made.loader.get_source(made, name)[0])
-
-
-def words_of(finding: Finding[Any]) -> nodes.Template:
-    return parsed(f"findings/{finding.name}.md.j2")
 
 
 @cache
@@ -427,7 +386,7 @@ def test_every_figure_has_words(finding, scene, recwarn):
 def test_no_words_are_left_over(finding):
     """Every macro is a caption or alt text of a figure, or asked for by a page, or used by another one."""
     wanted = {f"{kind}_{name.replace('-', '_')}" for name in figure_names(finding) for kind in ("caption", "alt")}
-    words = words_of(finding)
+    words = parsed(f"findings/{finding.name}.md.j2")
     macros = {macro.name: [argument.name for argument in macro.args] for macro in words.find_all(nodes.Macro)}
     about_figures = {name for name, arguments in macros.items() if arguments == ["metrics", "arrays"]}
     assert {name for name in about_figures if name.startswith(("caption_", "alt_"))} == wanted
@@ -440,14 +399,6 @@ def test_no_words_are_left_over(finding):
 def test_no_template_is_left_over():
     names = environment().list_templates(filter_func=lambda name: name.startswith("findings/"))
     assert sorted(names) == sorted(f"findings/{finding.name}.md.j2" for finding in FINDINGS)
-
-
-@every_finding
-def test_the_signature_is_a_figure(finding):
-    assert finding.signature in figure_names(finding)
-
-
-# What the rest of the site takes from a finding
 
 
 class Asked(dict):
@@ -488,23 +439,19 @@ def test_facts_on_entities(finding):
 
 
 @every_finding
-def test_words_for_columns_are_for_columns_that_there_are(finding):
-    columns = {name for known in all_measured(finding) for t in known.tables.values() for name in t.columns}
-    assert set(finding.words.columns) <= columns
-
-
-@every_finding
 def test_what_other_pages_take_is_made_from_stored_metrics(finding):
     known = all_measured(finding)
     facts = finding.facts
+    columns = {name for one in known for table in one.tables.values() for name in table.columns}
+    assert set(finding.words.columns) <= columns
     assert all(word == word.strip() for word in finding.words.search)
+    assert finding.signature in figure_names(finding)
     assert facts.curve is None or facts.curve.figure in figure_names(finding)
     assert facts.teaser is None or facts.teaser in {rule.id for rule in finding.rules}
     if facts.schemes is not None:
         assert all(facts.schemes(one.metrics) for one in known)
     if facts.loss is not None:
-        assert all(
-            one.interval[0] <= one.mean <= one.interval[1] for one in map(facts.loss, (k.metrics for k in known))
-        )
+        losses = [facts.loss(one.metrics) for one in known]
+        assert all(one.interval[0] <= one.mean <= one.interval[1] for one in losses)
     if facts.files is not None:
         json.dumps([facts.files(one) for one in known], allow_nan=False)

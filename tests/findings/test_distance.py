@@ -75,6 +75,7 @@ def test_nothing_is_found_where_scores_know_no_distance():
     assert claims_of(result)["first-layer-blind"].verdict == "holds"
     largest, chance = max(row["share"] for row in result.metrics["heads"]), result.metrics["largest_by_chance"]
     assert chance["median"] / 2 < largest < 2 * chance["limit"]
+    assert shares(np.zeros((3, 2, 8)), np.zeros((3, 2))).tolist() == [0, 0]
 
 
 def test_first_layer_that_knows_distances():
@@ -90,7 +91,3 @@ def test_masked_scores_count_as_very_small():
         return np.broadcast_to(weights, (len(ids), 2, N, N))
 
     assert measured(steep).metrics["heads"][0]["share"] == pytest.approx(1)
-
-
-def test_shares_of_nothing_are_zero():
-    assert shares(np.zeros((3, 2, 8)), np.zeros((3, 2))).tolist() == [0, 0]

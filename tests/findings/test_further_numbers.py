@@ -22,9 +22,6 @@ def metrics_of(name: str, weights: Mapping[str, np.ndarray]) -> Any:
     return synthetic.measure(BY_NAME[name], weights, synthetic.architecture(n_ctx=64, d_model=D)).metrics
 
 
-# Channels: how far off zero
-
-
 def test_channels_off_zero():
     rng = np.random.default_rng(0)
     std = rng.uniform(0.5, 2, D)
@@ -35,17 +32,10 @@ def test_channels_off_zero():
     assert found["position_mean_over_std"] < 0.05
     assert found["token_mean_over_std"] == pytest.approx(3)
     assert found["token_rho"] == pytest.approx(1)
-
-
-def test_constant_channels_are_left_out_of_centers():
-    rows = np.random.default_rng(0).standard_normal((50, D))
-    rows[:, :30] = 7
+    rows[:, :30] = 7  # constant channels are left out
     found = centers(rows, np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 0), None)
     assert found["position_centered_share"] == 1
     assert (found["position_rho"], found["token_rho"]) == (None, None)
-
-
-# Frequency: a line in log-frequency
 
 
 def test_mean_of_a_straight_channel():
@@ -61,27 +51,15 @@ def test_mean_of_a_straight_channel():
     assert found["skewness"] > 1
 
 
-def test_a_bent_channel_is_explained_by_groups_and_not_by_a_line():
+def test_lines_of_bent_shifted_and_constant_channels():
     x = np.linspace(-1, 1, 2000)
-    found = channel_line(x**2, x)
-    assert found["r2"] < 0.01
-    assert found["r2_groups"] > 0.95
-
-
-def test_mean_of_a_shifted_channel():
-    x = np.linspace(0, 1, 2000)
-    found = channel_line(x + 5, x)
-    assert found["mean_expected"] == pytest.approx(0, abs=1e-6)
-    assert found["mean"] > 10
-    assert found["zero_at"] < 0
-
-
-def test_constant_channels_and_frequencies_have_no_line():
-    assert channel_line(np.ones(50), np.arange(50.0)) is None
-    assert channel_line(np.arange(50.0), np.ones(50)) is None
-
-
-# Zero layers: partners alike
+    bent, shifted = channel_line(x**2, x), channel_line(x / 2 + 5.5, (x + 1) / 2)
+    assert bent["r2"] < 0.01
+    assert bent["r2_groups"] > 0.95
+    assert shifted["mean_expected"] == pytest.approx(0, abs=1e-6)
+    assert shifted["mean"] > 10
+    assert shifted["zero_at"] < 0
+    assert channel_line(np.ones(50), np.arange(50.0)) is channel_line(np.arange(50.0), np.ones(50)) is None
 
 
 def test_partners_alike():
@@ -106,9 +84,6 @@ def test_partners_are_compared_on_the_channel_of_frequency():
     assert partners(E, np.linalg.norm(E, axis=1), shorter[:9], frequency) is None
 
 
-# Outliers: lists by different measures
-
-
 def test_tokens_that_are_outermost_on_many_axes_are_listed():
     E = np.random.default_rng(4).standard_normal((3000, D))
     E[100:110] = 30
@@ -128,9 +103,6 @@ def test_lists_of_noise_do_not_overlap_between_channel_and_direction():
     shared = {frozenset((row["first"], row["second"])): row["shared"] for row in found["overlaps"]}
     assert shared[frozenset(("longest", "shortest"))] == 0
     assert len(found["names"]) == 5
-
-
-# Token directions and attention
 
 
 def test_tokens_on_one_side_of_the_first_direction_are_counted():

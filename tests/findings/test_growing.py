@@ -124,18 +124,13 @@ def test_stored_verdicts_stay_and_new_claims_are_untested(model):
     asked = {claim.id.removeprefix("new-"): claim for claim in now.claims[len(before.claims) :]}
     if before.measured is None:
         return
-    assert {(name, asked[name].verdict, asked[name].answer) for name in ASKING} == {
-        (name, "untested", SENTENCE.format(model)) for name in ASKING
-    }
+    assert {(asked[name].verdict, asked[name].answer) for name in ASKING} == {("untested", SENTENCE.format(model))}
     there = before.measured.metrics["consistent_channel"]["ln2"] is not None
     assert asked["channel"].answer == (SENTENCE.format(model) if there else "No channel.")
 
 
-def test_there_are_models_to_try():
-    assert len([name for name in MODELS if judged_finding(STORE, name, GAINS).measured]) > 5
-
-
 def test_absent_numbers_are_published_as_null_and_named():
+    assert len([name for name in MODELS if judged_finding(STORE, name, GAINS).measured]) > 5
     record = judged_finding(STORE, MODELS[0], GROWN).record
     assert record.metrics["typical_gain"] is None
     assert record.metrics["intervals"]["layers_topped"] is None
@@ -169,9 +164,6 @@ def only_what_can_be_drawn(key: str, made: Any, staging: Staging) -> bytes:
     return b'<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100" viewBox="0 0 100 100"/>'
 
 
-# Words and other numbers
-
-
 def words(text: str) -> Any:
     return environment().from_string("{% macro said(metrics) %}" + text + "{% endmacro %}").module.said
 
@@ -179,18 +171,11 @@ def words(text: str) -> Any:
 LACKS = lacking({"old": 1.0, "more": {}}, [("new",), ("more", "new")], lambda: NotMeasured("No."))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ metrics.new }}",
-        "{{ '%.2f' | format(metrics.new) }}",
-        "{% if metrics.new > 1 %}x{% endif %}",
-        "{% for one in metrics.new %}x{% endfor %}",
-        "{{ metrics.more.new | number }}",
-        "{{ metrics.new.x.y + 1 }}",
-        "{% if metrics.new %}{{ metrics.new | percent }}{% endif %}",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "{{ metrics.new }}", "{{ '%.2f' | format(metrics.new) }}", "{% if metrics.new > 1 %}x{% endif %}",
+    "{% for one in metrics.new %}x{% endfor %}", "{{ metrics.more.new | number }}", "{{ metrics.new.x.y + 1 }}",
+    "{% if metrics.new %}{{ metrics.new | percent }}{% endif %}",
+])  # fmt: skip
 def test_words_that_need_an_absent_number_are_left_out(text):
     assert as_far_as_measured(words(text), LACKS) == NEEDS_MORE
     assert as_far_as_measured(words("{{ metrics.old }}"), LACKS) == "1.0"
@@ -208,13 +193,11 @@ def test_whatever_is_done_with_an_absent_number_raises():
 
 def test_absent_deep_inside():
     stored = {"layers": [{"a": 1}, {"a": 2, "b": 3}], "other": [1, 2]}
-    assert with_nulls(stored, [("layers", 0, "b")]) == {
-        **stored,
-        "layers": [{"a": 1, "b": None}, stored["layers"][1]],
-    }
+    filled = {**stored, "layers": [{"a": 1, "b": None}, stored["layers"][1]]}
+    assert with_nulls(stored, [("layers", 0, "b")]) == filled
     found = lacking(stored, [("layers", 0, "b")], lambda: None)
     assert isinstance(found["layers"][0], Lacking)
-    assert [dict(layer) for layer in found["layers"]] == [{"a": 1, "b": None}, {"a": 2, "b": 3}]
+    assert [dict(layer) for layer in found["layers"]] == filled["layers"]
     assert len(found["layers"][0]) == 2
 
 

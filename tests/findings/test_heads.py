@@ -46,16 +46,16 @@ def test_a_planted_head_is_found_with_its_weight():
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.55, "holds"), (0.4, "partly"), (0.2, "fails")])
 def test_the_claim_of_a_previous_token_head(share, verdict):
-    assert claims_of(measured([share]))["previous-token-on-text"].verdict == verdict
+    claims = claims_of(measured([share]))
+    assert claims["previous-token-on-text"].verdict == verdict
+    assert (claims["previous-token-inexact"].verdict == "untested") == (verdict == "fails")
 
 
-def test_without_such_heads_their_exactness_is_untested():
-    assert claims_of(measured([0.1]))["previous-token-inexact"].verdict == "untested"
-
-
-def test_heads_that_need_exact_positions():
-    rough = np.random.default_rng(0).standard_normal((N, D))
-    assert claims_of(measured([0.9], P=rough))["previous-token-inexact"].verdict == "fails"
+def test_heads_that_need_exact_positions_and_random_tokens_seen_twice():
+    result = measured([0.9], P=np.random.default_rng(0).standard_normal((N, D)))
+    assert claims_of(result)["previous-token-inexact"].verdict == "fails"
+    assert {row["positions"] for row in result.metrics["repeated"]} == {"as they are", "in groups", "removed"}
+    assert all(0 <= row["share"] <= 1 for row in result.metrics["repeated"])
 
 
 def test_an_encoder_looks_both_ways():
@@ -96,9 +96,3 @@ def test_weights_that_foretell_text():
     kernel = [row["by_position_alone"] for row in result.metrics["heads"]]
     assert min(kernel[: HEADS // 2]) > max(kernel[HEADS // 2 :])
     assert result.metrics["forecast"]["rho"] > 0.5
-
-
-def test_random_tokens_seen_twice():
-    result = measured([0.9])
-    assert {row["positions"] for row in result.metrics["repeated"]} == {"as they are", "in groups", "removed"}
-    assert all(0 <= row["share"] <= 1 for row in result.metrics["repeated"])

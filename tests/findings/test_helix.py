@@ -1,5 +1,4 @@
 import json
-import math
 from functools import cache
 from importlib import import_module
 
@@ -12,7 +11,7 @@ from generators.findings import plantings
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.helix import chance
 from generators.findings.helix.information import information
-from generators.maths import surrogates
+from generators.maths import curve, surrogates
 from generators.maths.sines import sines
 from generators.site.words import caption
 from tests import synthetic
@@ -41,8 +40,8 @@ def claims_of(P):
 
 def positions(n, d, seed=0):
     """Return rows that are neither noise nor a clean curve, about a mean far from 0, as float32."""
-    curve = plantings.coil(n, 3)[:, : min(3, d)]
-    return (1 + plantings.embed(curve, d, noise=0.1, seed=seed)).astype(np.float32)
+    coil = plantings.coil(n, 3)[:, : min(3, d)]
+    return (1 + plantings.embed(coil, d, noise=0.1, seed=seed)).astype(np.float32)
 
 
 @cache
@@ -73,9 +72,6 @@ def computed(request):
     return P.astype(np.float64), measured(P)
 
 
-# Spectrum
-
-
 def three(rows):
     squares = np.linalg.svd(rows - np.mean(rows, axis=0), compute_uv=False) ** 2
     return sum(squares[:3]) / sum(squares)
@@ -95,7 +91,7 @@ def test_explained_variance_of_each_range(computed):
         assert (found["late"], found["early"], result.metrics["fraying"]) == (None, None, None)
 
 
-def test_components_by_their_variances(computed):
+def test_spectra_of_centered_rows_and_of_all_rows(computed):
     P, result = computed
     rows = P[1:]
     squares = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False) ** 2
@@ -104,10 +100,6 @@ def test_components_by_their_variances(computed):
     for share in (0.90, 0.99):
         needed = next(k for k in range(1, len(ratios) + 1) if sum(ratios[:k]) >= share)
         assert result.metrics[f"components_for_{share * 100:.0f}"] == needed
-
-
-def test_singular_values_of_all_rows_uncentred(computed):
-    P, result = computed
     s = np.linalg.svd(P, compute_uv=False)
     np.testing.assert_allclose(result.metrics["singular_values"], s[:50], rtol=1e-6)
     assert result.metrics["energy_top30"] == pytest.approx(sum(s[:30] ** 2) / sum(s**2))
@@ -121,17 +113,11 @@ def test_three_rows_that_stand_apart_are_not_three_components():
     assert claim.verdict == "fails"
 
 
-# Waves, planes, winding
-
-
 def test_waves_are_those_of_the_first_eight_components(computed):
     P, result = computed
     rows = P[1:] - P[1:].mean(axis=0)
-    scores = rows @ np.linalg.svd(rows)[2][:8].T
-    scores = scores[:, : min(rows.shape)]
-    hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(len(rows)) / (len(rows) - 1))
-    bins = [np.argmax(np.abs(np.fft.fft(hann * score))[1 : len(rows) // 2 + 1]) + 1 for score in scores.T]
-    assert [wave["cycles"] for wave in result.metrics["waves"]] == bins
+    waves = curve.waves((rows @ np.linalg.svd(rows)[2][:8].T)[:, : min(rows.shape)])
+    assert [wave["cycles"] for wave in result.metrics["waves"]] == [wave.cycles for wave in waves]
     for wave in result.metrics["waves"]:
         assert wave["period_tokens"] == pytest.approx(len(rows) / wave["cycles"])
 
@@ -148,19 +134,10 @@ def test_a_planted_helix_is_recovered(turns, axis, noise):
     assert first["tokens_per_turn"] == pytest.approx(n / turns, rel=0.06)
     assert first["share"] == pytest.approx(1 / (1 + axis**2 + 64 * noise**2), abs=0.05)
     assert first["steadiness"] > 0.9
-    assert synthetic.by_id(HELIX, result)["winding"].value == m["winding"] == first["winding"]
+    claim = synthetic.by_id(HELIX, result)["winding"]
+    assert claim.value == m["winding"] == first["winding"]
+    assert f" {turns} times" in claim.answer
     assert m["rows_without_outliers"] == [0, n - 1]
-
-
-def test_two_circles_that_components_mix_wind_both():
-    t = 2 * np.pi * np.arange(400) / 400
-    rings = np.column_stack([np.cos(9 * t), np.sin(9 * t), np.cos(15 * t), np.sin(15 * t)])
-    result = synthetic.measure(HELIX, {"position_embedding": plantings.embed(rings, 48, noise=0.02)})
-    assert sorted(round(plane["turns"]) for plane in result.metrics["planes"][:2]) == [9, 15]
-    claims = synthetic.by_id(HELIX, result)
-    assert (claims["winding"].verdict, claims["look-back"].verdict) == ("holds", "holds")
-    assert " 9 times" in claims["winding"].answer
-    assert claims["three-components"].verdict != "holds"
 
 
 @pytest.mark.parametrize("limit", [0.2, 99.0])
@@ -192,9 +169,6 @@ def test_outliers_break_the_curve_in_two():
     assert m["rows_without_outliers"] == [151, 398]
     assert m["planes"][0]["turns"] == pytest.approx(6 * 248 / 400, abs=0.2)
     assert m["last_position_distance"] > 5
-
-
-# Tables of sines
 
 
 def test_a_table_of_sines_is_distinguished_from_a_learned_one():
@@ -236,21 +210,14 @@ def test_what_is_no_table_of_sines(rows):
     assert sines(rows.astype(np.float16).astype(np.float64)) is None
 
 
-def test_table_of_sines_winds():
-    claims = claims_of(split_sinusoids(256, 64))
-    for claim in ("winding", "look-back", "constant-norms"):
-        assert claims[claim].verdict == "holds"
-    assert claims["winding"].value > 5
-
-
-def test_a_formula_is_said_to_be_one():
+def test_a_formula_of_sines_winds_and_is_said_to_be_one():
     arch = synthetic.with_formula(synthetic.architecture(n_ctx=256, d_model=48))
     formula = synthetic.measure(HELIX, {"position_embedding": split_sinusoids(256, 48)}, arch)
     assert formula.metrics["by_formula"] > any_metrics()["by_formula"]
-    assert "by construction" in synthetic.by_id(HELIX, formula)["constant-norms"].answer
-
-
-# Norm against angle
+    claims = synthetic.by_id(HELIX, formula)
+    assert {claims[name].verdict for name in ("winding", "look-back", "constant-norms")} == {"holds"}
+    assert claims["winding"].value > 5
+    assert "by construction" in claims["constant-norms"].answer
 
 
 def test_what_norm_and_angle_tell_of_known_curves():
@@ -298,15 +265,6 @@ def test_roughness_and_its_baseline():
     assert metrics_of(plantings.embed(plantings.coil(800, 4), 16))["roughness"] < 0.2
 
 
-# The start
-
-
-@pytest.mark.parametrize(("n", "verdict"), [(199, "untested"), (200, "fails")])
-def test_fraying_needs_200_positions(n, verdict):
-    P = plantings.embed(plantings.coil(n, 4), 48, noise=0.01)
-    assert claims_of(P)["fraying"].verdict == verdict
-
-
 @pytest.mark.parametrize(("others", "away", "verdict"), [
     (range(7, 400, 40), 2, "fails"), (range(7, 400, 40), 30, "holds"),
     ([50], 2, "holds"),  # one of four hundred others may be as far
@@ -351,15 +309,6 @@ def test_spaced_out_first_positions():
     assert metrics_of(rows)["spacing"] == pytest.approx({"first": 1, "early": 1, "last": 1}, rel=1e-3)
 
 
-# Norms
-
-
-def plain_norm_cv(P, outliers):
-    start = 100 if len(P) >= 200 else 1
-    norms = [math.sqrt(sum(P[t] ** 2)) for t in range(start, len(P)) if t not in outliers]
-    return np.std(norms) / np.mean(norms)
-
-
 def plain_norm_cv_permuted(P, outliers, times):
     """Return the mean cv of norms after shuffling each principal score, through the rows themselves."""
     start = 100 if len(P) >= 200 else 1
@@ -382,7 +331,9 @@ def test_norm_cv_leaves_out_the_start_and_outliers(n, outliers):
     P[list(outliers)] += 3
     m = metrics_of(P)
     assert m["outlier_positions"] == list(outliers)
-    assert m["norm_cv"] == pytest.approx(plain_norm_cv(P, outliers))
+    kept = np.setdiff1d(np.arange(100 if n >= 200 else 1, n), outliers)
+    norms = np.linalg.norm(P[kept], axis=1)
+    assert m["norm_cv"] == pytest.approx(norms.std() / norms.mean())
     assert m["norm_cv_permuted"] == pytest.approx(plain_norm_cv_permuted(P, outliers, 40), rel=0.05)
 
 
@@ -395,20 +346,15 @@ def test_the_memory_of_known_curves():
     assert chance.half_life(np.ones((50, 2))) == 50
 
 
-# Looking back and cosines
-
-
 def test_the_gain_is_over_standing_still():
     for look in metrics_of(plantings.embed(plantings.coil(300, 8), 24, noise=0.05))["look_back"]:
         assert look["gain"] == pytest.approx(1 - (1 - look["r2_rotation"]) / (1 - look["r2_identity"]))
         assert look["translation_gain"] == pytest.approx(1 - (1 - look["r2_translation"]) / (1 - look["r2_identity"]))
 
 
-def test_cosines_pair_by_pair(computed):
+def test_cosines_and_norms_of_all_rows(computed):
     P, result = computed
-    n = len(P)
-    unit = P / np.sqrt((P**2).sum(axis=1))[:, None]
-    expected = [np.mean([unit[t] @ unit[t + k] for t in range(n - k)]) for k in range(n // 2 + 1)]
+    expected = curve.cosine_by_offset(P, len(P) // 2)
     np.testing.assert_allclose(result.arrays["cosine_by_offset"], expected, atol=1e-6)
     np.testing.assert_allclose(result.arrays["norms"], np.sqrt((P**2).sum(axis=1)), rtol=1e-6)
 
@@ -420,9 +366,6 @@ def test_curves_of_each_range_in_their_own_components():
         centred = rows - rows.mean(axis=0)
         expected = centred @ np.linalg.svd(centred)[2][:3].T
         np.testing.assert_allclose(np.abs(arrays[name][:, :3]), np.abs(expected), atol=1e-5)
-
-
-# Beside tokens
 
 
 def plain_share(rows, top):
@@ -441,67 +384,54 @@ def test_token_share_row_by_row():
     assert found["chance"] == 3 / 48
 
 
-@pytest.mark.parametrize(("inside", "expected"), [(True, 1), (False, 0)])
-def test_token_share_of_planted_tokens(inside, expected):
-    directions = plantings.orthonormal(48, 6, seed=3)
-    mine, others = directions[:, :3], directions[:, 3:]
-    P = plantings.coil(256, 5) @ mine.T
-    E = np.random.default_rng(0).standard_normal((300, 3)) @ (mine if inside else others).T
-    assert metrics_of(P, E)["token_share"]["tokens"] == pytest.approx(expected, abs=1e-6)
-
-
-def test_a_token_at_the_mean_has_no_share():
+def test_tokens_at_their_mean_have_no_share():
     directions = plantings.orthonormal(48, 3, seed=3)
     P = plantings.coil(256, 5) @ directions.T
     E = np.vstack([directions[:, 0], -directions[:, 0], np.zeros((2, 48))])
     assert metrics_of(P, E)["token_share"]["tokens"] == pytest.approx(0.5)
+    assert metrics_of(P, np.ones((50, 48)))["token_share"]["tokens"] == 0
 
 
-# Thresholds
+def test_thresholds():
+    """`test_every_verdict.py` walks past each of these."""
+    assert {rule.id: (rule.holds, rule.partly) for rule in HELIX.rules} == {
+        "three-components": (0.9, 0.7),
+        "winding": (1, None),
+        "fraying": (0.02, None),
+        "first-position": (5, None),
+        "constant-norms": (0.05, 0.1),
+        "look-back": (0.5, 0.25),
+        "low-rank": (0.99, 0.95),
+    }
 
 
 @pytest.mark.parametrize(("claim", "number", "value", "null", "also", "verdict"), [
     ("three-components", "explained_variance_3d", 0.91, (0.5, 0.6), KEPT, "holds"),
-    ("three-components", "explained_variance_3d", 0.89, (0.5, 0.6), KEPT, "partly"),
-    ("three-components", "explained_variance_3d", 0.71, (0.5, 0.6), KEPT, "partly"),
-    ("three-components", "explained_variance_3d", 0.69, (0.5, 0.6), KEPT, "fails"),
     ("three-components", "explained_variance_3d", 0.91, (0.5, 0.6), {"explained_variance_3d_kept": 0.89}, "partly"),
     ("three-components", "explained_variance_3d", 0.91, (0.5, 0.95), KEPT, "fails"),
     ("three-components", "explained_variance_3d", 0.91, (0.91, 0.95), KEPT, "untested"),
     ("winding", "winding", 1.01, (0.5, 0.7), {}, "holds"),
     ("winding", "winding", 0.99, (0.5, 0.7), {}, "partly"),
-    ("winding", "winding", 0.71, (0.5, 0.7), {}, "partly"),
+    ("winding", "winding", 0.71, (0.5, 0.7), {}, "partly"),  # beyond chance
     ("winding", "winding", 0.69, (0.5, 0.7), {}, "fails"),
     ("winding", "winding", 1.4, (0.5, 1.5), {}, "fails"),
     ("look-back", "median_gain", None, None, {}, "untested"),
     ("look-back", "median_gain", 0.51, (0.0, 0.2), {}, "holds"),
-    ("look-back", "median_gain", 0.49, (0.0, 0.2), {}, "partly"),
-    ("look-back", "median_gain", 0.26, (0.0, 0.2), {}, "partly"),
-    ("look-back", "median_gain", 0.24, (0.0, 0.2), {}, "fails"),
     ("look-back", "median_gain", 0.51, (0.0, 0.6), {}, "fails"),
-    ("look-back", "median_gain", 0.9, (0.5, 0.95), {}, "untested"),
-    ("look-back", "median_gain", 0.4, (0.5, 0.95), {}, "fails"),
+    ("fraying", "fraying", None, None, {}, "untested"),
     ("fraying", "fraying", 0.0201, (0.0, 0.015), {"smoothness": SMOOTH}, "holds"),
     ("fraying", "fraying", 0.0201, (0.0, 0.021), {"smoothness": SMOOTH}, "fails"),
     ("fraying", "fraying", 0.0201, (0.0, 0.015), {"smoothness": {**SMOOTH, "lag_one": 0.49}}, "fails"),
-    ("fraying", "fraying", 0.0199, (0.0, 0.015), {"smoothness": SMOOTH}, "fails"),
     ("constant-norms", "norm_cv", 0.0499, (0.1, 0.08), {}, "holds"),
-    ("constant-norms", "norm_cv", 0.0501, (0.1, 0.08), {}, "partly"),
-    ("constant-norms", "norm_cv", 0.0999, (0.2, 0.15), {}, "partly"),
-    ("constant-norms", "norm_cv", 0.1001, (0.2, 0.15), {}, "fails"),
     ("constant-norms", "norm_cv", 0.0499, (0.1, 0.049), {}, "fails"),
     ("constant-norms", "norm_cv", 0.07, (0.04, 0.03), {}, "fails"),  # more than chance, which reaches the threshold
     ("constant-norms", "norm_cv", 0.0, (0.01, 0.0), {}, "holds"),
     ("low-rank", "energy_top30", 0.9901, (0.66, 0.67), {}, "holds"),
-    ("low-rank", "energy_top30", 0.9899, (0.5, 0.51), {}, "partly"),
     ("low-rank", "energy_top30", 0.9901, (0.67, 0.68), {}, "untested"),
-    ("low-rank", "energy_top30", 0.9501, (0.5, 0.51), {}, "partly"),
-    ("low-rank", "energy_top30", 0.9499, (0.5, 0.51), {}, "fails"),
     ("first-position", "first_position_distance", 5.01, (1.0, 2.0), {"outlier_positions": [0]}, "holds"),
     ("first-position", "first_position_distance", 5.01, (1.0, 6.0), {"outlier_positions": [0]}, "fails"),
-    ("first-position", "first_position_distance", 4.99, (1.0, 2.0), {"outlier_positions": [7]}, "fails"),
 ])  # fmt: skip
-def test_claims_at_their_thresholds(claim, number, value, null, also, verdict):
+def test_claims_beside_chance(claim, number, value, null, also, verdict):
     stored = {**any_metrics()[number], "no_first": value} if number == "explained_variance_3d" else value
     if claim == "winding":
         also = {"planes": [{**any_metrics()["planes"][0], "winding": value}]}
@@ -509,9 +439,6 @@ def test_claims_at_their_thresholds(claim, number, value, null, also, verdict):
     found = claim_with(claim, **{number: stored}, **also, chance=chance)
     assert found.verdict == verdict
     assert verdict == "untested" or (found.value, found.baseline) == (value, null[0] if value else None)
-
-
-# Chance
 
 
 @pytest.mark.parametrize("n", [60, 240])
@@ -528,9 +455,6 @@ def test_every_number_has_its_chance_and_its_interval(n):
             assert null["draws"] >= 99
             assert null["limit"] <= null["median"] if name == "norm_cv" else null["limit"] >= null["median"]
     assert set(m["beside"]["explained_variance_3d"]) == {"walk", "gaussian"}
-
-
-# What can't be computed, and what is hostile
 
 
 def hostile():
@@ -560,24 +484,16 @@ def test_hostile_rows_give_numbers_or_null(name):
     assert all(np.isfinite(array).all() for array in result.arrays.values())
 
 
-def test_a_range_that_does_not_vary_is_shown_without_its_share():
-    result = measured(hostile()["rows from 100 on are zero"])
+@pytest.mark.parametrize("value", [0.0, 0.7])
+def test_a_range_that_does_not_vary_is_shown_without_its_share(value):
+    P = hostile()["rows from 100 on are zero"]
+    P[100:] = value
+    result = measured(P)
+    assert synthetic.verdicts(HELIX, result)["constant-norms"] == "untested"
     shown = next(figure for figure in HELIX.figures(result) if figure.name == "helix").draw()
     titles = [ax.get_title() for ax in shown.axes if ax.get_title()]
     assert titles[1] == "positions 100 to 255\nno variance"
     assert "100 to 255" not in caption("helix", "helix", result).alt
-
-
-@pytest.mark.parametrize("value", [0.0, 0.7])
-def test_norms_of_rows_that_do_not_vary_are_no_finding(value):
-    P = np.random.default_rng(0).standard_normal((256, 16))
-    P[100:] = value
-    assert claims_of(P)["constant-norms"].verdict == "untested"
-
-
-def test_tokens_that_are_all_alike_have_no_share():
-    found = metrics_of(positions(64, 16), np.ones((50, 16), np.float32))["token_share"]
-    assert found["tokens"] == 0
 
 
 def test_results_do_not_depend_on_the_scale_of_weights():

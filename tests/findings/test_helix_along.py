@@ -1,8 +1,10 @@
 """The curve along its positions: known speeds, distances and wave shapes are recovered."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from scipy.signal import sawtooth
+from scipy.signal import sawtooth, square
 
 from generators.findings import plantings
 from generators.findings.helix import FINDING, along
@@ -19,27 +21,18 @@ def wavy(shape, seed=0, noise=0.02):
     return np.column_stack(columns) + noise * rng.standard_normal((N, D))
 
 
-def triangle(x):
-    return sawtooth(x, 0.5)
+SHAPES = {"cosine": (np.cos, 0), "triangle": (partial(sawtooth, width=0.5), 1 / 9), "square": (square, -1 / 3)}
 
 
-def square(x):
-    return np.sign(np.cos(x))
-
-
-@pytest.mark.parametrize(("shape", "expected"), [(np.cos, 0), (triangle, 1 / 9), (square, -1 / 3)])
-def test_the_third_harmonic_tells_wave_shapes_apart(shape, expected):
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_third_harmonic_tells_wave_shapes_apart(name):
+    shape, expected = SHAPES[name]
     found, arrays = along.wave_shape(wavy(shape))
     assert found["third_harmonic"] == pytest.approx(expected, abs=0.015)
     assert found["channels"] == len(arrays["third_harmonics"]) == D // 4
     assert found["fit"] > 0.8
-
-
-def test_triangle_is_beyond_chance():
-    triangles, sines = along.wave_shape(wavy(triangle))[0], along.wave_shape(wavy(np.cos))[0]
-    assert triangles["third_harmonic"] > triangles["chance"]["limit"]
-    assert sines["third_harmonic"] < 0.01
-    assert triangles["interval"][0] < triangles["third_harmonic"] < triangles["interval"][1]
+    assert found["interval"][0] < found["third_harmonic"] < found["interval"][1]
+    assert (found["third_harmonic"] > found["chance"]["limit"]) == (name == "triangle")
 
 
 def test_noise_is_no_slow_wave_and_constant_channels_have_no_shape():
@@ -74,21 +67,20 @@ def test_two_equal_rows_are_named():
     assert (found["distance"], found["positions"]) == (pytest.approx(0, abs=1e-9), [12, 170])
 
 
-def test_neighbors_are_told_apart_on_a_helix_and_not_in_noise():
-    helix = along.told_apart(plantings.embed(plantings.coil(N, 3), D, noise=0.001))
-    noise = along.told_apart(np.random.default_rng(0).standard_normal((N, D)))
-    assert (helix["neighbor_share"], helix["median_offset"]) == (1, 1)
-    assert noise["neighbor_share"] < 0.1
-
-
-def test_rebuilt_cosines():
-    assert along.cosine_rebuilt(plantings.embed(plantings.coil(N, 3), D, noise=0.001)) > 0.99
-    assert along.cosine_rebuilt(np.random.default_rng(0).standard_normal((N, D))) < 0.1
+def test_neighbors_are_told_apart_and_cosines_rebuilt_on_a_helix_and_not_in_noise():
+    helix, noise = (
+        plantings.embed(plantings.coil(N, 3), D, noise=0.001),
+        np.random.default_rng(0).standard_normal((N, D)),
+    )
+    assert along.told_apart(helix)["neighbor_share"] == along.told_apart(helix)["median_offset"] == 1
+    assert along.told_apart(noise)["neighbor_share"] < 0.1
+    assert along.cosine_rebuilt(helix) > 0.99
+    assert along.cosine_rebuilt(noise) < 0.1
     assert along.cosine_rebuilt(np.zeros((N, D))) is None
 
 
 def test_words_and_figures():
-    P = wavy(triangle)
+    P = wavy(SHAPES["triangle"][0])
     P[:20] += np.linspace(6, 0, 20)[:, None] * plantings.orthonormal(D, 1, 0).T
     arch = synthetic.architecture(n_ctx=N, d_model=D)
     result = synthetic.measure(FINDING, {"position_embedding": P.astype(np.float32)}, arch)

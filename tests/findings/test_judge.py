@@ -10,6 +10,8 @@ from generators.findings.contract import roles
 from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.judging import Claim, Evidence, Rule, Untested, judge
 from generators.findings.measured import Chance, Measurements, StoredChance, finite, table_of
+from generators.findings.token_cells import COLUMNS, TokenCells, cells, name, names
+from tests import synthetic
 
 NOTHING: Measurements[dict[str, float]] = Measurements({})
 ANSWERS = {"holds": "Yes.", "partly": "Somewhat.", "fails": "No."}
@@ -37,10 +39,14 @@ def judged(tested: Evidence | Untested, **changed: Any) -> Claim:
     ("at most", 2.001, "fails"), ("at most", -5, "holds"), ("at most", 1e9, "fails"),
 ])  # fmt: skip
 def test_a_threshold_itself_is_reached(sense, value, verdict):
+    """That of the rule, or what is found beside chance in its place."""
     holds, partly = (2.0, 1.0) if sense == "at least" else (1.0, 2.0)
-    claim = judged(Evidence(value), sense=sense, holds=holds, partly=partly)
-    assert (claim.verdict, claim.value, claim.threshold) == (verdict, value, holds)
-    assert claim.answer == ANSWERS[verdict]
+    for claim in (
+        judged(Evidence(value), sense=sense, holds=holds, partly=partly),
+        judged(Evidence(value, holds_at=holds, partly_at=partly), sense=sense, holds=7.0, partly=7.0),
+    ):
+        assert (claim.verdict, claim.value, claim.threshold) == (verdict, value, holds)
+        assert claim.answer == ANSWERS[verdict]
 
 
 @pytest.mark.parametrize(("also", "also_partly", "value", "verdict"), [
@@ -52,24 +58,15 @@ def test_a_further_condition_must_be_met(also, also_partly, value, verdict):
     assert judged(Evidence(value, extra_condition_met=also, partly_condition_met=also_partly)).verdict == verdict
 
 
-@pytest.mark.parametrize(("value", "verdict"), [(9.0, "fails"), (10.0, "partly"), (19.0, "partly"), (20.0, "holds")])
-def test_thresholds_relative_to_chance_replace_those_of_the_rule(value, verdict):
-    claim = judged(Evidence(value, holds_at=20.0, partly_at=10.0))
-    assert (claim.verdict, claim.threshold) == (verdict, 20.0)
-
-
 def test_without_a_threshold_nothing_reaches_it():
     assert judged(Evidence(1e9), holds=None, partly=None).verdict == "fails"
     assert judged(Evidence(1e9), holds=None).verdict == "partly"
     assert judged(Evidence(1.5), partly=None).verdict == "fails"
 
 
-def test_what_has_no_value_fails_whatever_else_is_met():
+def test_what_has_no_value_fails_and_0_is_a_value():
     claim = judged(Evidence(None))
     assert (claim.verdict, claim.value, claim.threshold, claim.answer) == ("fails", None, 2.0, "No.")
-
-
-def test_a_value_of_0_is_a_value():
     assert judged(Evidence(0.0), holds=0.0, partly=None).verdict == "holds"
     assert judged(Evidence(3.0, holds_at=0.0)).threshold == 0.0
 
@@ -86,15 +83,11 @@ def test_untested_says_why():
     assert (claim.value, claim.interval, claim.baseline, claim.chance) == (None, None, None, None)
 
 
-def test_a_claim_carries_what_its_rule_says():
-    claim = judged(Evidence(3.0, baseline=0.5))
-    assert (claim.id, claim.finding, claim.statement, claim.unit) == ("one", "some", "It is so.", "units")
-    assert (claim.baseline, claim.chance) == (0.5, None)
-
-
-def test_the_median_of_what_was_drawn_is_the_baseline():
+def test_a_claim_carries_what_its_rule_says_and_the_median_of_what_was_drawn():
     chance = drawn("shuffled", 0.25, 0.75)
-    claim = judged(Evidence(3.0, baseline=0.5, chance=chance))
+    plain, claim = judged(Evidence(3.0, baseline=0.5)), judged(Evidence(3.0, baseline=0.5, chance=chance))
+    assert (claim.id, claim.finding, claim.statement, claim.unit) == ("one", "some", "It is so.", "units")
+    assert (plain.baseline, plain.chance) == (0.5, None)
     assert (claim.baseline, claim.chance) == (0.25, Chance(**chance))
 
 
@@ -137,9 +130,8 @@ def test_partly_may_have_a_limit_of_chance_of_its_own(value, verdict):
     chance = drawn("turned", 0.3, 0.25)
     found = Evidence(value, chance=chance, holds_at=0.25, partly_at=0.3, partly_limit=0.3)
     assert judged(found, sense="at most").verdict == verdict
-    assert judged(replace(found, partly_limit=None), sense="at most").verdict == (
-        "holds" if value == 0.2 else "fails"
-    )
+    plain = judged(replace(found, partly_limit=None), sense="at most")
+    assert plain.verdict == ("holds" if value == 0.2 else "fails")
 
 
 @pytest.mark.parametrize(("value", "sense", "end"), [
@@ -163,26 +155,22 @@ def so(tested: Evidence, **changed: Any) -> Claim:
 def test_a_cutoff_that_chance_sets_is_named_so():
     chance = drawn("turned", 0.5, 1.5)
     found = Evidence(1.2, chance=chance)
-    assert so(found).answer == (
-        "So. To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, 2.0."
-    )
-    assert so(found, partly=None).answer == "So. At least 2.0 is needed."
-    assert so(replace(found, partly_limit=0.5)).answer == "So. To hold, at least 2.0 is needed."
     beyond = replace(found, value=2.5, chance={**chance, "limit": 3.0})
-    assert so(beyond, partly=None).answer == "So. More than 3.0, the 99th percentile of chance, is needed."
     at_most = replace(found, value=0.9, chance={**chance, "median": 0.8, "limit": 0.6}, partly_limit=0.8)
-    assert so(at_most, sense="at most", holds=0.7, partly=1.0).answer == (
-        "So. To hold partly, the value must be less than 0.8, the median of chance; to hold, 0.6."
-    )
-
-
-def test_what_fails_by_a_further_condition_misses_no_cutoff():
-    assert so(Evidence(3.0, extra_condition_met=False)).answer == "So."
-    assert so(Evidence(3.0, extra_condition_met=False, partly_condition_met=True)).answer == "So."
-    assert so(Evidence(None)).answer == "So."
-
-
-# What findings are made with
+    for claim, said in (
+        (so(found), " To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, 2.0."),
+        (so(found, partly=None), " At least 2.0 is needed."),
+        (so(replace(found, partly_limit=0.5)), " To hold, at least 2.0 is needed."),
+        (so(beyond, partly=None), " More than 3.0, the 99th percentile of chance, is needed."),
+        (
+            so(at_most, sense="at most", holds=0.7, partly=1.0),
+            " To hold partly, the value must be less than 0.8, the median of chance; to hold, 0.6.",
+        ),
+        (so(Evidence(3.0, extra_condition_met=False)), ""),
+        (so(Evidence(3.0, extra_condition_met=False, partly_condition_met=True)), ""),
+        (so(Evidence(None)), ""),
+    ):
+        assert claim.answer == f"So.{said}"
 
 
 def test_roles_stand_for_every_layer_and_capabilities_for_none():
@@ -208,3 +196,32 @@ def test_what_is_not_finite_is_stored_as_absent(value, stored):
     found = finite(value)
     assert found == stored
     assert found is None or type(found) is float
+
+
+TEXTS = (b" the", b"\xff\xfe", b"<b>", "漢".encode())
+
+
+@pytest.fixture(scope="module")
+def vocabulary():
+    return synthetic.vocabulary(len(TEXTS), dict(enumerate(TEXTS)))
+
+
+def test_cells_stand_under_their_columns(vocabulary):
+    class Row(TokenCells):
+        group: str
+
+    assert tuple(Row.__annotations__) == (*COLUMNS, "group")
+    assert COLUMNS == ("id", "readable", "raw_bytes")
+    assert tuple(cells(vocabulary, 0)) == tuple(cells(None, 0)) == COLUMNS
+    table = table_of("tokens", COLUMNS, [cells(vocabulary, i) for i in range(2)])
+    assert table.rows == ((0, "␠the", "20 74 68 65"), (1, vocabulary.readable[1], "ff fe"))
+    assert cells(None, 7) == {"id": 7, "readable": None, "raw_bytes": None}
+
+
+def test_names_as_an_array(vocabulary):
+    assert (name(0, vocabulary.readable[0]), name(7, None), name(3, "")) == ("␠the", "#7", "")
+    assert names(None, np.arange(3)) == {}
+    (array,) = names(vocabulary, np.array([3, 0])).values()
+    assert array.tolist() == ["漢", "␠the"]
+    assert array.dtype.kind == "U"
+    assert list(names(vocabulary, np.array([1]), "best_name")) == ["best_name"]

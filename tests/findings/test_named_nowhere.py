@@ -103,17 +103,32 @@ def test_a_finding_takes_numbers_of_no_other_but_where_both_are_set_side_by_side
 
 MADE_UP = {
     "generators/findings/made_up/__init__.py": """
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from typing_extensions import TypedDict
+
 from generators.findings.contract import Figure, Finding
 from generators.findings.facts import EntityNote, EntityNumbers, Facts, rows
 from generators.findings.judging import Evidence, claim
-from generators.findings.made_up.measure import MadeUpMetrics, MadeUpRow, measure
+from generators.findings.measured import Measurements, table_of
 from generators.findings.wording import words_of
 
 
-def draw():
-    from matplotlib.figure import Figure as Canvas
+class MadeUpMetrics(TypedDict):
+    size: float
+    loudest: int
 
-    return Canvas()
+
+class MadeUpRow(TypedDict):
+    channel: int
+    mean_size: float
+
+
+def measure(inputs):
+    sizes = np.abs(inputs.weights["token_embedding"]).mean(axis=0).astype(float)
+    rows = [{"channel": i, "mean_size": float(size)} for i, size in enumerate(sizes[:3])]
+    metrics = {"size": float(sizes.mean()), "loudest": int(sizes.argmax())}
+    return Measurements(metrics, {"sizes": table_of("Sizes", ("channel", "mean_size"), rows)})
 
 
 def channels(found, count):
@@ -134,7 +149,7 @@ FINDING = Finding(
     metrics=MadeUpMetrics,
     measure=measure,
     rules=(made_up,),
-    figures=lambda found: [Figure("made-up-figure", "A made-up figure", draw)],
+    figures=lambda found: [Figure("made-up-figure", "A made-up figure", Canvas)],
     facts=Facts(entities={"channel": channels}, teaser="made-up-claim"),
     signature="made-up-figure",
 )
@@ -151,29 +166,6 @@ claims:
 columns:
   mean_size: made-up heading
 search: [made-up word]
-""",
-    "generators/findings/made_up/measure.py": """
-import numpy as np
-from typing_extensions import TypedDict
-
-from generators.findings.measured import Measurements, table_of
-
-
-class MadeUpMetrics(TypedDict):
-    size: float
-    loudest: int
-
-
-class MadeUpRow(TypedDict):
-    channel: int
-    mean_size: float
-
-
-def measure(inputs):
-    sizes = np.abs(inputs.weights["token_embedding"]).mean(axis=0).astype(float)
-    rows = [{"channel": i, "mean_size": float(size)} for i, size in enumerate(sizes[:3])]
-    metrics = {"size": float(sizes.mean()), "loudest": int(sizes.argmax())}
-    return Measurements(metrics, {"sizes": table_of("Sizes", ("channel", "mean_size"), rows)})
 """,
     "templates/findings/made_up.md.j2": """
 {% macro question() %}Is it made up?{% endmacro %}

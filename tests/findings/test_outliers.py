@@ -60,9 +60,6 @@ def the_claim(result):
     return claim
 
 
-# The clump
-
-
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", NOISE)
 def test_a_planted_clump_is_found_without_any_other_token(kind, seed):
@@ -101,40 +98,19 @@ def test_a_clump_that_is_dense_in_the_middle_is_found_whole(seed):
     assert found["within_twice_the_radius"] == 100
 
 
-def test_of_two_clumps_the_larger_counts():
-    rng = np.random.default_rng(4)
-    E = planted(rng, NOISE["Gaussian"](rng), size=20, spread=0.01)[0]
-    E, large = planted(rng, E, size=50)
-    assert compute(E).metrics["clump"]["members"] == large.tolist()
-
-
-def test_identical_rows_are_a_clump_of_radius_0():
+@pytest.mark.parametrize("factor", [1, 0], ids=["equal", "zeros"])
+def test_identical_rows_are_a_clump_of_radius_0(factor):
     rng = np.random.default_rng(5)
     E, ids = planted(rng, NOISE["Gaussian"](rng), spread=0)
-    found = compute(E).metrics["clump"]
-    assert found["members"] == ids.tolist()
-    assert found["radius"] == pytest.approx(0, abs=1e-9)
-
-
-def test_rows_of_zeros_are_a_clump_too():
-    rng = np.random.default_rng(6)
-    E = NOISE["Gaussian"](rng).astype(np.float32)
-    E[100:150] = 0
+    E[ids] *= factor
     result = compute(E)
-    assert result.metrics["clump"]["members"] == list(range(100, 150))
+    assert result.metrics["clump"]["members"] == ids.tolist()
+    assert result.metrics["clump"]["radius"] == pytest.approx(0, abs=1e-9)
     for figure in OUTLIERS.figures(result):
         figure.draw()
 
 
-def test_twins_are_no_clump():
-    rng = np.random.default_rng(7)
-    E = np.repeat(rng.standard_normal((V // 2, D)), 2, axis=0).astype(np.float32)
-    result = compute(E)
-    assert result.metrics["typical_distance"] == 0
-    assert result.metrics["clump"] is None
-
-
-def test_a_crowd_that_thins_out_slowly_is_no_clump():
+def test_a_crowd_that_thins_out_slowly_and_twins_are_no_clump():
     rng = np.random.default_rng(8)
     rows = NOISE["Gaussian"](rng)
     rows[:400] *= np.linspace(0.02, 0.6, 400)[:, None]
@@ -142,17 +118,17 @@ def test_a_crowd_that_thins_out_slowly_is_no_clump():
     crowd = crowding(E)
     assert crowd.crowded.any()
     assert find_clump(E, crowd) is None
+    twins = compute(np.repeat(rng.standard_normal((V // 2, D)), 2, axis=0).astype(np.float32)).metrics
+    assert (twins["typical_distance"], twins["clump"]) == (0, None)
 
 
-def test_scale_and_place_of_the_cloud_do_not_matter():
+def test_scale_and_place_of_the_cloud_do_not_matter_and_of_two_clumps_the_larger_counts():
     rng = np.random.default_rng(9)
-    E, ids = planted(rng, NOISE["power-law spectrum"](rng))
+    E = planted(rng, NOISE["power-law spectrum"](rng), size=20, spread=0.01)[0]
+    E, ids = planted(rng, E)
     moved = E + 5 * rng.standard_normal(D).astype(np.float32)
-    for changed in (E * np.float32(1e-3), E * np.float32(300), moved, E.astype(np.float64)):
+    for changed in (E, E * np.float32(1e-3), E * np.float32(300), moved, E.astype(np.float64)):
         assert compute(changed).metrics["clump"]["members"] == ids.tolist()
-
-
-# What chance gives
 
 
 def test_short_tokens_huddle_by_their_length_alone():
@@ -177,9 +153,6 @@ def test_a_clump_is_of_ten_and_beyond_chance(size, limit, verdict):
     assert (claim.chance.median, claim.chance.limit, claim.chance.draws, claim.interval) == (0, 0, 100, None)
     inside = {"clump": {"size": size}, "chance": {"clump": synthetic.null(0.0, limit)}}
     assert the_claim(synthetic.measured_with(result.metrics, inside)).verdict == verdict
-
-
-# What is known of the clump, and what is inferred
 
 
 @pytest.mark.parametrize(("named", "inside", "verdict", "said"), [
@@ -226,9 +199,6 @@ def test_how_much_of_the_clump_lies_where_positions_do():
     assert alike.metrics["in_positions"] is None, "a table that is all alike has no directions"
 
 
-# Extremes
-
-
 def test_the_longest_and_the_shortest():
     rng = np.random.default_rng(12)
     E = NOISE["Gaussian"](rng)
@@ -238,8 +208,7 @@ def test_the_longest_and_the_shortest():
     rows = result.tables["norms"].named()
     ends = {end: [row["id"] for row in rows if row["end"] == end] for end in ("longest", "shortest")}
     norms = np.linalg.norm(E, axis=1)
-    assert ends["longest"][:3] == [5, 77, 1234]
-    assert ends["shortest"][:3] == [6, 78, 1235]
+    assert (ends["longest"][:3], ends["shortest"][:3]) == ([5, 77, 1234], [6, 78, 1235])
     assert ends["longest"] == np.argsort(-norms)[:20].tolist()
     assert [row["norm"] for row in rows[:20]] == pytest.approx(np.sort(norms)[::-1][:20])
     assert not any(row["in_clump"] for row in rows)
@@ -284,9 +253,6 @@ def test_tokens_that_the_sources_name_are_told_where_they_are():
     assert "named" not in compute(E, vocabulary({})).tables
 
 
-# Candidates for under-trained tokens
-
-
 def column(result, table, name):
     return result.tables[table].column(name)
 
@@ -304,20 +270,15 @@ def test_tied_candidates_point_to_the_clump():
     assert set(column(result, "candidates", "id")) == set(ids.tolist())
 
 
-def test_without_a_clump_tied_models_have_no_candidates():
-    result = compute(NOISE["Gaussian"](np.random.default_rng(14)).astype(np.float32))
-    assert result.metrics["candidates"] is None
-    assert "candidates" not in result.tables
-
-
-def test_untied_candidates_are_short():
-    rng = np.random.default_rng(15)
-    E = NOISE["Gaussian"](rng).astype(np.float32)
-    result = compute(E, tied=False)
-    norms = np.linalg.norm(E, axis=1)
+def test_without_a_clump_untied_candidates_are_short_and_tied_ones_none():
+    E = NOISE["Gaussian"](np.random.default_rng(15)).astype(np.float32)
+    tied, result = compute(E), compute(E, tied=False)
+    assert tied.metrics["candidates"] is None
+    assert "candidates" not in tied.tables
     assert result.metrics["clump"] is None
     assert result.metrics["candidates"]["indicator"] == "norm of the input embedding"
-    assert column(result, "candidates", "id") == np.argsort(norms)[: V // 50].tolist()
+    shortest = np.argsort(np.linalg.norm(E, axis=1))[: V // 50]
+    assert column(result, "candidates", "id") == shortest.tolist()
 
 
 def test_special_candidates_are_counted_apart():
@@ -328,23 +289,18 @@ def test_special_candidates_are_counted_apart():
     listed = dict(zip(column(result, "candidates", "id"), column(result, "candidates", "contained_in"), strict=True))
     assert set(listed) == set(ids[2:].tolist())
     assert listed[ids[3]] == ["forward", "␠awkward"]
-    assert column(result, "candidates", "raw_bytes")[0] == known.raw_bytes[column(result, "candidates", "id")[0]].hex(
-        " "
-    )
+    first = column(result, "candidates", "id")[0]
+    assert column(result, "candidates", "raw_bytes")[0] == known.raw_bytes[first].hex(" ")
 
 
 def test_tokens_named_as_unused_are_counted():
     E, ids = cloud(17)
-    names = dict(
-        zip(ids.tolist(), ("[unused0]", "<unused1>", "<|reserved_special_token_0|>", "unused"), strict=False)
-    )
+    unused = ("[unused0]", "<unused1>", "<|reserved_special_token_0|>", "unused")
+    names = dict(zip(ids.tolist(), unused, strict=False))
     outside = next(i for i in range(V) if i not in set(ids.tolist()))
     found = compute(E, vocabulary({**names, outside: "[unused5]"})).metrics["clump"]
     assert found["named_unused"] == {"tokens": 4, "in_clump": 3}
     assert sum(found["groups"].values()) == PLANTED
-
-
-# Tokens that the training text never has
 
 
 def counted(counts, source="counts") -> tuple[TokenFrequency, ...]:
@@ -378,15 +334,6 @@ def test_counts_of_the_training_text_judge_the_clump():
     json.dumps(result.metrics, allow_nan=False)
 
 
-def test_counts_change_nothing_about_the_clump():
-    E, ids = cloud(22)
-    counts = counts_with(np.setdiff1d(np.arange(V), ids)[:100])
-    result = compute(E, frequencies=counted(counts))
-    assert result.metrics["clump"] == compute(E).metrics["clump"]
-    assert result.metrics["known_unused"]["in_clump"] == 0
-    assert result.metrics["known_unused"]["others_in_clump"] == PLANTED
-
-
 @pytest.mark.parametrize(("clumped", "unused_members", "unused_others", "member_counts", "said"), [
     (True, 60, 0, (), "60 of the 60"), (True, 59, 1, (1,), "98.3 %"), (True, 58, 0, (1, 1), "2 other tokens"),
     (True, 0, 0, (5,) * 60, "at most 5 times"), (False, 0, 3, (), "3 of the tokens"),
@@ -414,14 +361,15 @@ def test_without_counts_none_is_known_unused(frequencies):
     assert "contains every token" not in told(result)
 
 
-# Results
-
-
-def test_the_clump_is_found_without_reading_names():
+def test_the_clump_is_found_without_reading_names_or_counts():
     E, ids = cloud(19)
-    known = vocabulary(dict.fromkeys(range(100), "[unused0]"))
-    assert compute(E, known).metrics["clump"]["members"] == compute(E).metrics["clump"]["members"] == ids.tolist()
-    assert compute(E).metrics["clump"]["named_unused"] is None
+    counts = counts_with(np.setdiff1d(np.arange(V), ids)[:100])
+    plain, named = compute(E), compute(E, vocabulary(dict.fromkeys(range(100), "[unused0]")))
+    result = compute(E, frequencies=counted(counts))
+    assert named.metrics["clump"]["members"] == plain.metrics["clump"]["members"] == ids.tolist()
+    assert plain.metrics["clump"]["named_unused"] is None
+    assert result.metrics["clump"] == plain.metrics["clump"]
+    assert (result.metrics["known_unused"]["in_clump"], result.metrics["known_unused"]["others_in_clump"]) == (0, 60)
 
 
 @pytest.mark.parametrize("clumped", [True, False])

@@ -45,6 +45,7 @@ def test_damage_is_the_share_of_what_removing_costs():
         assert row["cost"] == pytest.approx(row["damage"] * removed) == pytest.approx(row["share"] * but_first)
     for size in variants.GROUPS:
         assert found["groups", size] == pytest.approx(off(P, grouped(P, size, [0])))
+    assert found["permuted", None] == pytest.approx(2, abs=0.3), "worse than none"
     for width in variants.WIDTHS:
         assert found["smoothed", width] == pytest.approx(off(P, variants.smoothed(P, width)))
 
@@ -55,11 +56,6 @@ def test_smooth_helix():
     assert claims["exact-positions"].baseline > 0.8
     low, high = claims["exact-positions"].interval
     assert low <= claims["exact-positions"].value <= high
-
-
-def test_a_table_that_is_all_alike_has_nothing_to_take():
-    with pytest.raises(NotApplicableError, match="The rows of P are alike"):
-        measured(np.zeros((N, D)))
 
 
 def test_without_a_curve_everything_is_needed():
@@ -75,10 +71,6 @@ def test_channels_that_hold_all_are_all_that_is_needed():
     assert found["strongest", 50] == pytest.approx(0, abs=1e-12)
     assert found["weakest", 50] == pytest.approx(1)
     assert found["strongest", 25] == pytest.approx(0.5, abs=0.1)
-
-
-def test_shuffled_positions_are_worse_than_none():
-    assert damages(measured(helix()))["permuted", None] == pytest.approx(2, abs=0.3)
 
 
 @pytest.mark.parametrize("needs", [0.0, -0.1])
@@ -105,23 +97,19 @@ def test_models_without_a_table_are_given_ids(kind):
 def test_positions_that_nothing_can_replace(positions, reason):
     with pytest.raises(NotApplicableError, match=reason):
         measure_run(FINDING, replace(ARCH, positions=positions))
+    with pytest.raises(NotApplicableError, match="The rows of P are alike"):
+        measured(np.zeros((N, D)))
 
 
-# Changes
-
-
-def test_groups_are_averaged_and_the_last_may_be_smaller():
-    rows = np.arange(5.0)[:, None]
-    assert grouped(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
-    np.testing.assert_array_equal(grouped(rows, 1), rows)
-    assert set(grouped(rows, 99)[:, 0]) == {2.0}
-
-
-def test_rows_apart_are_in_no_mean():
-    rows = np.array([99.0, 1, 2, 3, 77, 5])
-    assert grouped(rows, 3, [0]).tolist() == [99, 2, 2, 2, 41, 41]
-    assert grouped(rows, 3, [0, 4]).tolist() == [99, 2, 2, 2, 77, 5]
-    assert grouped(rows, 3, range(6)).tolist() == rows.tolist()
+@pytest.mark.parametrize(("rows", "size", "apart", "means"), [
+    ([0, 1, 2, 3, 4], 2, (), [0.5, 0.5, 2.5, 2.5, 4]),  # the last group may be smaller
+    ([0, 1, 2, 3, 4], 1, (), [0, 1, 2, 3, 4]), ([0, 1, 2, 3, 4], 99, (), [2] * 5),
+    ([99, 1, 2, 3, 77, 5], 3, [0], [99, 2, 2, 2, 41, 41]), ([99, 1, 2, 3, 77, 5], 3, [0, 4], [99, 2, 2, 2, 77, 5]),
+    ([99, 1, 2, 3, 77, 5], 3, range(6), [99, 1, 2, 3, 77, 5]),
+])  # fmt: skip
+def test_groups_are_averaged_but_for_rows_apart(rows, size, apart, means):
+    assert grouped(np.array(rows, float), size, apart).tolist() == means
+    assert grouped(np.array(rows, float)[:, None], size, apart)[:, 0].tolist() == means
 
 
 def test_the_first_row_decides_nothing_of_what_groups_cost():

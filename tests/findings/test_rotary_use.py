@@ -89,28 +89,20 @@ def examples():
     yield measured(FALLING, weights_of({(0, 1)}))
 
 
-def test_slow_pairs_that_are_needed():
-    claims = claims_of(measured(FALLING[::-1]))
-    assert claims["slow-pairs-idle"].verdict == claims["fast-half-enough"].verdict == "fails"
-
-
 def nothing(seed):
     """Return what is measured where every pair costs something, whatever its speed."""
     return measured(np.random.default_rng(seed).gamma(1, 0.1, PAIRS), weights_of(set(), seed))
 
 
-def test_a_model_that_needs_no_rotation_is_untested():
-    claims = claims_of(measured(np.zeros(PAIRS)))
-    assert claims["slow-pairs-idle"].verdict == "untested"
-
-
-def test_few_pairs_leave_what_would_hold_untested():
-    arch = replace(ARCH, rotary=(Rotary(8, PERIODS[::4]),) * LAYERS)
-    claims = claims_of(measured(np.array([1.0, 1.0, 0.6, 0.0]), arch=arch))
-    assert claims["slow-pairs-idle"].verdict == "untested"
-    assert claims["fast-half-enough"].verdict == "untested"
-    claims = claims_of(measured(np.array([1.0, 1.0, 1.0, 1.0]), arch=arch))
-    assert claims["slow-pairs-idle"].verdict == claims["fast-half-enough"].verdict == "fails"
+@pytest.mark.parametrize(("costs", "verdict"), [
+    (FALLING[::-1], "fails"), (np.zeros(PAIRS), "untested"),
+    ([1.0, 1.0, 0.6, 0.0], "untested"), ([1.0] * 4, "fails"),  # of few pairs, what would hold is untested
+])  # fmt: skip
+def test_slow_pairs_that_are_needed_and_few_pairs(costs, verdict):
+    periods = PERIODS[:: PAIRS // len(costs)]
+    arch = replace(ARCH, rotary=(Rotary(2 * len(costs), periods),) * LAYERS)
+    claims = claims_of(measured(np.array(costs), arch=arch))
+    assert claims["slow-pairs-idle"].verdict == claims["fast-half-enough"].verdict == verdict
 
 
 def test_previous_token_heads_that_use_fast_pairs():

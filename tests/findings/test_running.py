@@ -14,6 +14,10 @@ def test_a_mean_and_its_interval():
     assert found["mean"] == pytest.approx(values.mean())
     assert found["standard_error"] == pytest.approx(values.std(ddof=1) / 20, rel=0.1)
     assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * found["standard_error"], rel=0.15)
+    some = values[:50]  # one file alone is drawn window by window
+    assert mean_over_windows(some, np.full(50, 7)) == mean_over_windows(some, np.arange(50))
+    single = mean_over_windows(np.array([2.0]), np.array([0]))
+    assert (single["mean"], single["low"], single["high"], single["standard_error"]) == (2, 2, 2, 0)
 
 
 def test_windows_of_one_file_are_drawn_together():
@@ -40,24 +44,11 @@ def test_an_interval_over_files_holds_the_truth():
     assert np.mean(held) == pytest.approx(0.94, abs=0.04)
 
 
-def test_one_file_alone_is_drawn_window_by_window():
-    values = np.random.default_rng(0).normal(3, 1, 50)
-    assert mean_over_windows(values, np.full(50, 7)) == mean_over_windows(values, np.arange(50))
-
-
 def test_a_ratio_of_things_that_go_together_is_sure():
     whole = np.random.default_rng(0).uniform(1, 5, 50)
     ratio, low, high = ratio_over_windows(0.25 * whole, whole, np.arange(50) // 5)
     assert (ratio, low, high) == pytest.approx((0.25, 0.25, 0.25))
-
-
-def test_shares_of_nothing():
     assert ratio_over_windows(np.ones(5), np.zeros(5), np.arange(5)) == (0, 0, 0)
-
-
-def test_one_window():
-    found = mean_over_windows(np.array([2.0]), np.array([0]))
-    assert (found["mean"], found["low"], found["high"], found["standard_error"]) == (2, 2, 2, 0)
 
 
 def test_a_finding_that_runs_a_model_it_was_not_given_is_shown():

@@ -49,22 +49,14 @@ def test_tokens_that_are_never_said():
         figure.draw()
 
 
-def test_candidates_that_are_said_like_others():
-    result = measured()
+def test_candidates_that_are_said_like_others_and_models_without_counts_or_a_head():
+    result, m = measured(), measured(counts=False).metrics
     (claim,) = FINDING.claims(result)
     assert claim.verdict == "fails"
     assert result.metrics["found_by_indicator"]["precision"] == 1
     assert 0.2 < result.metrics["unseen"]["auc"] < 0.8
-
-
-def test_without_counts_nothing_is_held_against_them():
-    m = measured(counts=False).metrics
-    assert m["found_by_indicator"] is None
-    assert m["unseen"] is None
+    assert m["found_by_indicator"] is m["unseen"] is None
     assert m["matched_by"] == "token index"
-
-
-def test_a_model_that_predicts_no_tokens():
     with pytest.raises(NotApplicableError, match="no head"):
         measured(predicts=False)
 
@@ -117,11 +109,11 @@ def test_examples_that_fit_a_prompt(n_ctx, lengths):
     assert back.all() == bool(lengths) and (probability > 0.99).all() == bool(lengths)
 
 
-def test_a_model_with_too_few_positions_is_not_asked_to_repeat():
-    run = Repeater(24)
+@pytest.mark.parametrize(
+    ("n_ctx", "repeats"), [(24, None), (40, dict.fromkeys(("frequent", "candidates", "controls"), 1.0))]
+)
+def test_a_model_with_too_few_positions_is_not_asked_to_repeat(n_ctx, repeats):
+    run = Repeater(n_ctx)
     result = FINDING.measure(Inputs({"token_embedding": embedding()}, run.architecture, None, (), run))
-    assert result.metrics["prompted"] is None
-    assert run.asked == []
-    assert FINDING.measure(
-        Inputs({"token_embedding": embedding()}, Repeater(40).architecture, None, (), Repeater(40))
-    ).metrics["prompted"] == {"frequent": 1.0, "candidates": 1.0, "controls": 1.0}
+    assert result.metrics["prompted"] == repeats
+    assert bool(run.asked) == (repeats is not None)

@@ -98,13 +98,17 @@ def test_every_exception_of_tokens_of_all_lengths(tied):
     assert mapped(result) == dict(zip(others.tolist(), best[others].tolist(), strict=True))
     assert result.metrics["tied"] == tied
     counts = np.bincount(best[others])
-    assert [hub["absorbs"] for hub in result.metrics["hubs"]] == [
-        n for n in sorted(counts, reverse=True)[:20] if n > 1
-    ]
-    assert all(counts[hub["id"]] == hub["absorbs"] for hub in result.metrics["hubs"])
+    hubs = result.metrics["hubs"]
+    assert [hub["absorbs"] for hub in hubs] == [n for n in sorted(counts, reverse=True)[:20] if n > 1]
+    assert all(counts[hub["id"]] == hub["absorbs"] for hub in hubs)
 
 
 def test_tokens_that_share_an_embedding_are_no_exceptions():
+    E = equal_norms().astype(np.float32)
+    E[1::2] = E[::2]
+    plain = compute(E).metrics["variants"][0]
+    assert plain["self_share"] == plain["same_number"] == 1
+    assert plain["most_yielded"] is None
     E = equal_norms().astype(np.float32)
     E[[100, 200, 300]] = E[50]
     E[[400, 401]] = 0
@@ -114,17 +118,14 @@ def test_tokens_that_share_an_embedding_are_no_exceptions():
     assert result.metrics["self_share"] == 1
 
 
-def test_a_token_whose_own_product_is_negative_has_no_margin():
+def test_untied_models():
     E = equal_norms().astype(np.float32)
     result = compute(E, -E)
     assert result.metrics["exceptions"] == V
-    assert result.tables["exceptions"].column("margin")[0] == np.inf
+    assert result.tables["exceptions"].column("margin")[0] == np.inf, "the token's own product is negative"
     json.dumps(result.metrics, allow_nan=False)
-
-
-def test_an_untied_model_without_its_output_embedding():
     with pytest.raises(NotApplicableError, match="output embedding"):
-        compute(planted(), tied=False)
+        compute(E, tied=False)
 
 
 def test_groups_say_how_tokens_differ():
@@ -143,23 +144,15 @@ def test_groups_say_how_tokens_differ():
     assert rows_of(result, "hubs") == [{"id": HUB, "readable": "HUB", "raw_bytes": "48 55 42", "absorbs": 4}]
 
 
-def test_without_a_vocabulary_tokens_go_by_id():
+def test_without_a_vocabulary_tokens_go_by_id_and_a_long_table_has_the_clearest(monkeypatch):
+    monkeypatch.setattr(MEASURING, "MOST_ROWS", 3)
     result = compute(planted())
     assert result.metrics["exceptions_by_group"] is None
     row = rows_of(result, "exceptions")[0]
     assert row["readable"] is row["best_readable"] is row["raw_bytes"] is row["group"] is None
     assert "#77" in "".join(synthetic.alts(ZERO_LAYER, result).values())
-
-
-def test_long_table_has_the_clearest_exceptions(monkeypatch):
-    monkeypatch.setattr(MEASURING, "MOST_ROWS", 3)
-    result = compute(planted())
-    assert len(result.tables["exceptions"].rows) == 3
+    assert (len(result.tables["exceptions"].rows), len(result.arrays["ids"])) == (3, 7)
     assert "the 3 of 7 with the largest margin" in result.tables["exceptions"].title
-    assert len(result.arrays["ids"]) == 7
-
-
-# The baseline
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -184,9 +177,6 @@ def test_the_baseline_is_that_of_the_same_number_of_tokens():
     assert baseline["n_tokens"] == 200
     assert baseline["same_number_of_tokens"] == pytest.approx(share)
     assert share < 0.9 < baseline["self_share"]
-
-
-# With the final norm, and at positions
 
 
 def with_the_rest(seed=6) -> dict[str, np.ndarray]:
@@ -229,11 +219,6 @@ def test_what_tokens_yield_by_other_ways_computed_the_plain_way(tied, kind):
         others_yield = Counter(best[best != ids].tolist())
         assert variant["absorbed"] == pytest.approx(max(others_yield.values()) / len(ids))
         assert others_yield[variant["most_yielded"]] == max(others_yield.values())
-    assert found[False, None]["self_share"] == pytest.approx(np.mean(_plain_best(E, keys)[ids] == ids))
-
-
-def _plain_best(E: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    return (E.astype(float) @ keys.T).argmax(axis=1)
 
 
 def test_a_position_near_one_token_makes_it_the_answer_to_all():
@@ -259,25 +244,14 @@ def test_without_positions_or_a_final_norm_their_ways_are_left_out(change, ways)
     assert len(compute(planted(), others=there).metrics["variants"]) == ways
 
 
-def test_shared_embeddings_by_all_ways():
-    E = equal_norms().astype(np.float32)
-    E[1::2] = E[::2]
-    plain = compute(E).metrics["variants"][0]
-    assert plain["self_share"] == plain["same_number"] == 1
-    assert plain["most_yielded"] is None
-
-
-# Figures
-
-
 def test_plain_pairs_are_not_drawn():
     raw_bytes = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
     result = compute(planted(), known=vocabulary({**raw_bytes, HUB: b"averyverylongnameofatoken"}))
     shown = synthetic.alts(ZERO_LAYER, result)
-    assert set(pairs_to_draw(result.arrays)) == {
-        ("cats", "cat"),
-        *((f"w{u}x", "averyverylongname…") for u in ABSORBED),
-    }
+    absorbed = {(f"w{u}x", "averyverylongname…") for u in ABSORBED}
+    assert set(pairs_to_draw(result.arrays)) == {("cats", "cat"), *absorbed}
+    assert GROUPS == PAIR_GROUPS
+    assert GROUPS[:2] == PLAIN_GROUPS, "the words of the picture of pairs count on it"
     assert shown["zero-layer-pairs"].startswith("There are 7 exceptions; 5 are shown.")
     assert "“w5x” returns “averyverylongname…”, “w500x”" in shown["zero-layer-pairs"]
     assert "leading space 1, byte or unprintable 1, plural 1, other 4." in shown["zero-layer-groups"]
@@ -295,8 +269,3 @@ def test_a_picture_has_the_first_pairs():
         first = ", ".join(f"“{u}” returns “{v}”" for u, v in pairs[:4])
         assert len(pairs) == MOST_PAIRS
         assert first in synthetic.alts(ZERO_LAYER, result)["zero-layer-pairs"]
-
-
-def test_groups_are_those_that_vocabularies_know():
-    assert GROUPS == PAIR_GROUPS
-    assert GROUPS[:2] == PLAIN_GROUPS, "the words of the picture of pairs count on it"
