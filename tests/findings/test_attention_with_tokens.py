@@ -50,6 +50,12 @@ CASES = {
 }
 
 
+def claim_of(result):
+    """Return the claim with tokens on the positions; without tokens that by position alone."""
+    alone = result.metrics["token_kernels"] is None
+    return synthetic.by_id(ATTENTION, result)["previous-token-head" if alone else "previous-token-with-tokens"]
+
+
 def weights_of(arch, left_out=(), seed=0, types=False):
     weights = synthetic.gaussian_weights(arch, seed, vocab_size=arch.vocab_size)
     rng = np.random.default_rng([seed, 1])
@@ -67,13 +73,6 @@ def compute(weights, arch, frequencies=()):
     return synthetic.measure(ATTENTION, weights, arch, frequencies=frequencies)
 
 
-def claim_of(result):
-    """Return the claim with tokens on the positions; without tokens that by position alone."""
-    judged = "previous-token-head" if result.metrics["token_kernels"] is None else "previous-token-with-tokens"
-    (claim,) = [claim for claim in ATTENTION.claims(result) if claim.id == judged]
-    return claim
-
-
 class Plain:
     """What heads attend to in every draw. Only which tokens stand where is taken from what is tested."""
 
@@ -86,19 +85,11 @@ class Plain:
         pool = [ids[(row / arch.embedding_scale).tobytes()] for row in self.sample.pool]
         self.tokens = [[pool[index] for index in tokens] for tokens in self.sample.tokens]
 
-    def inputs(self, draw):
-        """Return E[u] + P, times and plus whatever the model multiplies and adds."""
-        weights = self.weights
-        rows = []
-        for position, token in enumerate(self.tokens[draw]):
-            row = weights["token_embedding"][token] * self.arch.embedding_scale
-            row = row + weights["position_embedding"][position]
-            rows.append(row + weights["token_type_embedding"][0] if "token_type_embedding" in weights else row)
-        return rows
-
     def attention(self, layer, head, draw):
-        """Return {query: its weights on the keys it sees}."""
-        found = attention_to(np.array(self.inputs(draw)), self.weights, self.arch, layer)[head]
+        """Return {query: its weights on the keys it sees}, where it reads E[u] + P and what the model adds."""
+        rows = self.weights["token_embedding"][self.tokens[draw]] * self.arch.embedding_scale
+        rows = rows + self.weights["position_embedding"] + self.weights.get("token_type_embedding", [0])[0]
+        found = attention_to(rows, self.weights, self.arch, layer)[head]
         return {query: found[query][: query + 1 if self.arch.causal else None] for query in self.sample.queries[draw]}
 
     def heads(self):
@@ -152,7 +143,7 @@ def test_the_interval_of_the_best_head_draws_draws_again():
     arch = replace(SMALL, causal=False, n_head=4, d_head=4)
     weights = weights_of(arch, seed=2)
     kernels = compute(weights, arch).metrics["token_kernels"]
-    (at_1,) = [at_1 for name, mean, at_1, _ in [max(Plain(weights, arch).heads(), key=lambda head: head[1][1])]]
+    _, _, at_1, _ = max(Plain(weights, arch).heads(), key=lambda head: head[1][1])
     low, high = kernels["interval_of_best"]
     best = max(head["weight_at_1"] for head in kernels["heads"])
     assert low < best < high
@@ -278,7 +269,7 @@ def test_the_row_enters_kernels_with_tokens_alone():
     """Positions alone are what the definition says: P."""
     arch = replace(SMALL, causal=False)
     weights = weights_of(arch, types=True)
-    stored = compute(weights, arch).metrics
-    none = compute({**weights, "token_type_embedding": 0 * weights["token_type_embedding"]}, arch).metrics
+    zero = {"token_type_embedding": 0 * weights["token_type_embedding"]}
+    stored, none = (compute({**weights, **changed}, arch).metrics for changed in ({}, zero))
     assert stored["positional_kernels"] == none["positional_kernels"]
     assert stored["token_kernels"] != none["token_kernels"]

@@ -59,12 +59,15 @@ def test_a_planted_channel_is_found_whatever_its_sign(sign):
     result = found(3, raising(PLANTED), sign)
     assert result.metrics["frequency_channel"]["channel"] == PLANTED
     assert result.metrics["ln2_channel_rank"] == 1
+    assert result.metrics["intervals"]["ln2_channel_rank"] == [1, 1]
     assert [claim.verdict for claim in FREQUENCY.claims(result)] == ["holds", "holds", "fails"]
 
 
 def test_a_channel_that_ln2_does_not_raise_is_not_ln2s():
     result = found(3, raising(PLANTED + 1))
     assert verdicts(result)["frequency-is-ln2"] == "fails"
+    low, high = result.metrics["intervals"]["ln2_channel_rank"]
+    assert low < result.metrics["ln2_channel_rank"] < high
     assert verdicts(found(3))["frequency-is-ln2"] == "untested"
 
 
@@ -131,20 +134,15 @@ def test_what_only_drifts_along_the_ids_does_not_track_frequency(seed):
     assert "holds" not in verdicts(result).values()
 
 
-def test_a_norm_that_falls_with_the_id_may_be_drift():
+def test_a_norm_that_follows_frequency_is_not_one_that_drifts():
     rng = np.random.default_rng(7)
-    log_frequency = falling(rng)
-    E = rng.standard_normal((V, 32)) * (1 + np.arange(V) / V)[:, None]
-    claim = claim_of(compute(E, frequencies(log_frequency)), "frequent-shorter")
+    drifting, E = falling(rng), rng.standard_normal((V, 32))
+    claim = claim_of(compute(E * (1 + np.arange(V) / V)[:, None], frequencies(drifting)), "frequent-shorter")
     assert claim.value < -0.7
     assert claim.verdict == "fails"
-
-
-def test_norm_that_follows_frequency():
-    rng = np.random.default_rng(8)
     log_frequency = -np.arange(V) / V + 0.3 * rng.standard_normal(V)
-    E = rng.standard_normal((V, 32)) * np.exp(-0.5 * log_frequency)[:, None]
-    claim = claim_of(compute(E, frequencies(log_frequency)), "frequent-shorter")
+    shorter = E * np.exp(-0.5 * log_frequency)[:, None]
+    claim = claim_of(compute(shorter, frequencies(log_frequency)), "frequent-shorter")
     assert claim.verdict == "holds"
     assert claim.value < claim.chance.limit - 0.02
     assert claim.chance.median == 0
@@ -205,14 +203,7 @@ def test_channels_that_can_not_be_ln2s(channels, of_gains, raised):
     assert channels < D or result.metrics["ln2_channel"] is None
 
 
-def test_the_place_of_a_channel_has_an_interval():
-    first, other = (found(3, raising(channel)).metrics for channel in (PLANTED, PLANTED + 1))
-    assert first["intervals"]["ln2_channel_rank"] == [1, 1]
-    low, high = other["intervals"]["ln2_channel_rank"]
-    assert low < other["ln2_channel_rank"] < high
-
-
-def test_the_candidate_that_leads_is_named():
+def test_the_candidate_that_leads_is_named_if_one_does():
     E, log_frequency = planted(3)
     E[:, 3] += 50  # the first direction, and most of the norm
     result = compute(E, frequencies(log_frequency))
@@ -221,9 +212,6 @@ def test_the_candidate_that_leads_is_named():
     low, high = contest["lead_interval"]
     assert 0 < low < contest["lead"] < high
     assert f"channel {PLANTED} correlates most" in synthetic.told(FREQUENCY, result)
-
-
-def test_candidates_that_cannot_be_distinguished_are_said_to_be():
     rng = np.random.default_rng(3)
     log_frequency = rng.uniform(0, 10, V)
     result = compute(rng.standard_normal((V, 16)) + 5, frequencies(log_frequency))
@@ -255,21 +243,15 @@ def test_tokens_without_a_frequency_are_left_out():
     E, log_frequency = planted(3)
     log_frequency[::2] = np.nan
     result = compute(E, frequencies(log_frequency))
+    known = E.astype(np.float32)[1::2, PLANTED], log_frequency[1::2]
     assert result.metrics["coverage"] == 0.5
-    assert result.metrics["frequency_channel"]["channel"] == PLANTED
-    assert result.metrics["frequency_channel"]["rho"] == pytest.approx(
-        spearmanr(E.astype(np.float32)[1::2, PLANTED], log_frequency[1::2])[0]
-    )
+    assert result.metrics["frequency_channel"] == {"channel": PLANTED, "rho": pytest.approx(spearmanr(*known)[0])}
     for row in result.tables["extremes"].named():
         assert row["log_frequency"] == (log_frequency[row["id"]] if row["id"] % 2 else None)
-
-
-def test_where_no_frequency_is_known_no_channel_tracks_it():
-    E, log_frequency = planted(3)
-    result = compute(E, frequencies(np.full_like(log_frequency, np.nan)), raising(PLANTED))
-    assert result.metrics["frequency_channel"]["rho"] == result.metrics["chance_rho"] == 0
-    assert set(verdicts(result).values()) == {"untested"}
-    assert set(result.tables["against_the_trend"].column("rank_residual")) == {0}
+    none = compute(E, frequencies(np.full_like(log_frequency, np.nan)), raising(PLANTED))
+    assert none.metrics["frequency_channel"]["rho"] == none.metrics["chance_rho"] == 0
+    assert set(verdicts(none).values()) == {"untested"}
+    assert set(none.tables["against_the_trend"].column("rank_residual")) == {0}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Numbers that findings give beside their claims: planted structure is recovered, and none is found in noise."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,10 @@ BY_NAME = {finding.name: finding for finding in FINDINGS}
 D = 32
 
 
-def metrics_of(name: str, weights: Mapping[str, np.ndarray]) -> Any:
-    return synthetic.measure(BY_NAME[name], weights, synthetic.architecture(n_ctx=64, d_model=D)).metrics
+def metrics_of(name: str, **changed: np.ndarray) -> Any:
+    """Return what a finding measures of Gaussian weights of which some are changed."""
+    arch = synthetic.architecture(n_ctx=64, d_model=D)
+    return synthetic.measure(BY_NAME[name], {**synthetic.gaussian_weights(arch, 0), **changed}, arch).metrics
 
 
 def test_channels_off_zero():
@@ -95,9 +96,6 @@ def test_tokens_that_are_outermost_on_many_axes_are_listed():
     best = found["overlaps"][0]
     assert {best["first"], best["second"]} == {"longest", "far from the mean"}
     assert best["times_chance"] == pytest.approx(best["shared"] * 3000 / 30**2)
-
-
-def test_lists_of_noise_do_not_overlap_between_channel_and_direction():
     E = np.random.default_rng(5).standard_normal((3000, D))
     found, _ = outlier_lists(OutlierTokens(E, np.linalg.norm(E, axis=1), None), channel=None)
     shared = {frozenset((row["first"], row["second"])): row["shared"] for row in found["overlaps"]}
@@ -106,22 +104,15 @@ def test_lists_of_noise_do_not_overlap_between_channel_and_direction():
 
 
 def test_tokens_on_one_side_of_the_first_direction_are_counted():
-    weights = synthetic.gaussian_weights(synthetic.architecture(n_ctx=64, d_model=D), 0)
-    E = weights["token_embedding"] * 0.1
-    E[:, 0] += 5
-    E[:40, 0] = -5
-    share = 1 - 40 / len(E)
-    found = metrics_of("token_svd", {**weights, "token_embedding": E})
-    assert found["one_sign_share"] == pytest.approx(share)
+    E = 0.1 * synthetic.gaussian_weights(synthetic.architecture(n_ctx=64, d_model=D), 0)["token_embedding"]
+    E[:, 0] += np.where(np.arange(len(E)) < 40, -5, 5)
+    assert metrics_of("token_svd", token_embedding=E)["one_sign_share"] == pytest.approx(1 - 40 / len(E))
 
 
-def test_output_matrix_away_from_tokens():
+@pytest.mark.parametrize("away", [True, False])
+def test_output_matrix_away_from_tokens(away):
     rng = np.random.default_rng(6)
-    weights = synthetic.gaussian_weights(synthetic.architecture(n_ctx=64, d_model=D), 0)
-    weights["token_embedding"] = weights["token_embedding"] * np.geomspace(1, 0.05, D, dtype=np.float32)
-    output = rng.standard_normal((D, D))
-    output[:6] = 0
-    found = metrics_of("attention", {**weights, "blocks.0.attn.o": output.astype(np.float32)})
-    assert found["shares"]["E"]["O"][0]["raw"] < found["chance"]["writes_tokens"]["limit"]
-    plain = metrics_of("attention", weights)
-    assert plain["shares"]["E"]["O"][0]["raw"] > plain["chance"]["writes_tokens"]["limit"]
+    E = rng.standard_normal((400, D)) * np.geomspace(1, 0.05, D)
+    output = rng.standard_normal((D, D)) * (np.arange(D) >= 6 * away)[:, None]
+    found = metrics_of("attention", token_embedding=E.astype(np.float32), **{"blocks.0.attn.o": output})
+    assert (found["shares"]["E"]["O"][0]["raw"] < found["chance"]["writes_tokens"]["limit"]) == away

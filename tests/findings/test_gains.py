@@ -164,13 +164,6 @@ def test_one_channel_claim_by_ratio(ratio, last, verdict):
     assert claims_of(compute(weights))["ln2-one-channel"].verdict == verdict
 
 
-def test_larger_ratio_breaks_a_tie():
-    strong = plantings.gains_topped_by(PLANTED, [0, 1], 2, D, 2.0)
-    weak = plantings.gains_topped_by(5, [0, 1], 2, D, 1.3)
-    weights = plantings.with_gains(gaussian(), "ln2", [weak[0], strong[0], weak[1], strong[1]])
-    assert compute(weights).metrics["consistent_channel"]["ln2"]["channel"] == PLANTED
-
-
 def test_top_five_channels():
     weights = gaussian()
     gain = np.full(D, 0.1)
@@ -181,15 +174,10 @@ def test_top_five_channels():
     assert row["ratio_to_runner_up"] == 1.25
 
 
-def with_constant_gains(value):
-    return {
-        role: np.full_like(array, value) if role.endswith(".gain") else array for role, array in gaussian().items()
-    }
-
-
 @pytest.mark.parametrize("value", [1.0, 0.9, 0.3, -0.7, 0.0])
 def test_constant_gains_say_nothing(value):
-    result = compute(with_constant_gains(value))
+    weights = {role: rows * 0 + value if role.endswith(".gain") else rows for role, rows in gaussian().items()}
+    result = compute(weights)
     assert result.metrics["consistent_channel"] == {"ln1": None, "ln2": None}
     assert set(result.metrics["correlation"]["ln1"].values()) == {None}
     assert {claim.verdict for claim in GAINS.claims(result)} == {"untested"}
@@ -197,20 +185,19 @@ def test_constant_gains_say_nothing(value):
     json.dumps(result.metrics, allow_nan=False)
 
 
-def test_a_layer_with_constant_gains_tops_nothing():
-    weights = with_planted_channel([0, 1, 2, 3], 4, 1.5)
-    result = compute({**weights, "blocks.1.ln2.gain": np.ones(D)})
-    found = result.metrics["consistent_channel"]["ln2"]
-    assert (found["channel"], found["layers_topped"], found["n_layers"]) == (PLANTED, 3, 4)
-
-
-def test_a_single_gain_that_is_not_0_has_no_ratio():
-    gain = np.zeros(D)
-    gain[PLANTED] = 2
-    result = compute(plantings.with_gains(gaussian(), "ln2", [gain] * 4))
-    found = result.metrics["consistent_channel"]["ln2"]
-    assert (found["channel"], found["layers_topped"], found["ratios"]) == (PLANTED, 4, [])
-    json.dumps(result.metrics, allow_nan=False)
+def test_the_consistent_channel_of_constant_and_zero_gains_and_of_ties():
+    """A layer with constant gains tops nothing; a single gain that isn't 0 has no ratio; the larger breaks a tie."""
+    strong = plantings.gains_topped_by(PLANTED, [0, 1], 2, D, 2.0)
+    weak = plantings.gains_topped_by(5, [0, 1], 2, D, 1.3)
+    constant = with_planted_channel([0, 1, 2, 3], 4, 1.5) | {"blocks.1.ln2.gain": np.ones(D)}
+    for weights, topped, ratios in (
+        (constant, 3, [1.5] * 3),
+        (plantings.with_gains(gaussian(), "ln2", [2 * np.eye(D)[PLANTED]] * 4), 4, []),
+        (plantings.with_gains(gaussian(), "ln2", [weak[0], strong[0], weak[1], strong[1]]), 2, [2.0] * 2),
+    ):
+        found = compute(weights).metrics["consistent_channel"]["ln2"]
+        assert (found["channel"], found["layers_topped"], found["n_layers"]) == (PLANTED, topped, 4)
+        assert found["ratios"] == pytest.approx(ratios)
 
 
 def test_of_one_position_no_channel_varies():

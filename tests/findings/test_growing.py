@@ -61,30 +61,22 @@ Grown = TypedDict(
 )
 
 
-def number(value: float | None) -> Evidence:
-    return Evidence(value)
-
-
-def of_a_row(measured: Measurements[Any]) -> Evidence:
-    return number(next(row["mean_gain"] for row in measured.tables["norms"].named()))
-
-
 def of_the_channel(measured: Measurements[Any]) -> Evidence | Untested:
     found = measured.metrics["consistent_channel"]["ln2"]
-    return Untested("no-channel") if found is None else number(found.get("median_ratio"))
+    return Untested("no-channel") if found is None else Evidence(found.get("median_ratio"))
 
 
 ASKING = {
-    "top-level": lambda measured: number(measured.metrics["typical_gain"]),
-    "by-get": lambda measured: number(measured.metrics.get("typical_gain")),
-    "by-in": lambda measured: number(1.0 if "typical_gain" in measured.metrics else None),
-    "nested": lambda measured: number(len(measured.metrics["intervals"]["layers_topped"] or ())),
-    "all-of-them": lambda measured: number(len([one for one in measured.metrics["intervals"].values() if one])),
-    "copied": lambda measured: number(len({**measured.metrics["intervals"]})),
-    "column": lambda measured: number(float(np.mean(measured.tables["norms"].column("mean_gain")))),
-    "row": of_a_row,
-    "table": lambda measured: number(len(measured.tables["means"].rows)),
-    "array": lambda measured: number(float(measured.arrays["mean_gain"].mean())),
+    "top-level": lambda measured: Evidence(measured.metrics["typical_gain"]),
+    "by-get": lambda measured: Evidence(measured.metrics.get("typical_gain")),
+    "by-in": lambda measured: Evidence(1.0 if "typical_gain" in measured.metrics else None),
+    "nested": lambda measured: Evidence(len(measured.metrics["intervals"]["layers_topped"] or ())),
+    "all-of-them": lambda measured: Evidence(len([one for one in measured.metrics["intervals"].values() if one])),
+    "copied": lambda measured: Evidence(len({**measured.metrics["intervals"]})),
+    "column": lambda measured: Evidence(float(np.mean(measured.tables["norms"].column("mean_gain")))),
+    "row": lambda measured: Evidence(next(row["mean_gain"] for row in measured.tables["norms"].named())),
+    "table": lambda measured: Evidence(len(measured.tables["means"].rows)),
+    "array": lambda measured: Evidence(float(measured.arrays["mean_gain"].mean())),
 }
 REASONS = {"no-channel": "No channel."}
 NEW = tuple(

@@ -67,23 +67,17 @@ def test_an_encoder_looks_both_ways():
     assert result.metrics["heads"][0]["on_text"] == pytest.approx(0.5 + 0.5 / N, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["rotary", None])
-def test_without_a_table_there_is_no_forecast(kind):
+@pytest.mark.parametrize(
+    ("kind", "P", "patterns"), [("rotary", None, 3), (None, None, 1), ("table", np.zeros((N, D)), 1)]
+)
+def test_without_a_table_that_varies_there_is_no_forecast(kind, P, patterns):
     weights = {role: array for role, array in WEIGHTS.items() if role != "position_embedding"}
-    result = measured([0.9], weights, kind)
+    result = measured([0.9], weights, kind, P=P)
     claims = claims_of(result)
     assert claims["positions-foretell-heads"].verdict == "untested"
-    assert claims["previous-token-inexact"].verdict == ("untested" if kind is None else "holds")
-    assert len(result.arrays["attention"]) == (1 if kind is None else 3)
-    for figure in FINDING.figures(result):
-        figure.draw()
-
-
-def test_a_table_that_is_all_alike_takes_part_in_nothing():
-    result = measured([0.9], P=np.zeros((N, D)))
-    assert len(result.arrays["attention"]) == 1
-    assert [row["positions"] for row in result.metrics["repeated"]] == ["as they are"]
-    assert claims_of(result)["positions-foretell-heads"].verdict == "untested"
+    assert claims["previous-token-inexact"].verdict == ("untested" if patterns == 1 else "holds")
+    assert len(result.arrays["attention"]) == patterns
+    assert P is None or [row["positions"] for row in result.metrics["repeated"]] == ["as they are"]
     for figure in FINDING.figures(result):
         figure.draw()
 

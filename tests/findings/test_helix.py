@@ -72,21 +72,18 @@ def computed(request):
     return P.astype(np.float64), measured(P)
 
 
-def three(rows):
-    squares = np.linalg.svd(rows - np.mean(rows, axis=0), compute_uv=False) ** 2
-    return sum(squares[:3]) / sum(squares)
-
-
 def test_explained_variance_of_each_range(computed):
     P, result = computed
     n = len(P)
     found = result.metrics["explained_variance_3d"]
-    assert found["all"] == pytest.approx(three(P))
-    assert found["no_first"] == pytest.approx(three(P[1:]))
+    assert found["all"] == pytest.approx(curve.explained_variance(P))
+    assert found["no_first"] == pytest.approx(curve.explained_variance(P[1:]))
     if n >= 200:
-        assert found["late"] == pytest.approx(three(P[100:]))
-        assert found["early"] == pytest.approx(three(P[1:100]))
-        assert result.metrics["fraying"] == pytest.approx(three(P[100:]) - three(P[1 : n - 99]))
+        assert found["late"] == pytest.approx(curve.explained_variance(P[100:]))
+        assert found["early"] == pytest.approx(curve.explained_variance(P[1:100]))
+        assert result.metrics["fraying"] == pytest.approx(
+            curve.explained_variance(P[100:]) - curve.explained_variance(P[1 : n - 99])
+        )
     else:
         assert (found["late"], found["early"], result.metrics["fraying"]) == (None, None, None)
 
@@ -235,11 +232,19 @@ def test_what_norm_and_angle_tell_of_known_curves():
     assert line["angle"] is None
 
 
+def test_noise_tells_as_much_as_chance():
+    rng = np.random.default_rng(0)
+    reported = [information(rng.standard_normal((320, 3)), rng.standard_normal((320, 2))) for _ in range(40)]
+    assert np.mean([each["norm"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
+    assert np.mean([each["angle"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
+    for bits in ("norm_bits", "angle_bits"):
+        assert np.mean([each[bits] for each in reported]) == pytest.approx(reported[0]["chance_bits"], rel=0.05)
+
+
 def test_bits_of_an_angle_that_repeats():
     t = np.arange(4096) / 4096
-    turned = information(
-        np.column_stack([1 + t, 0 * t, 0 * t]), np.column_stack([np.cos(8 * np.pi * t), np.sin(8 * np.pi * t)])
-    )
+    circle = np.column_stack([np.cos(8 * np.pi * t), np.sin(8 * np.pi * t)])
+    turned = information(np.column_stack([1 + t, 0 * t, 0 * t]), circle)
     assert turned["norm_bits"] == pytest.approx(4, abs=1e-9)
     assert turned["angle_bits"] == pytest.approx(4, abs=0.01)
     # Of 16 shuffled neighbors, how many fall into each of 16 groups: log2 of it, in the mean over the neighbors.
@@ -249,13 +254,18 @@ def test_bits_of_an_angle_that_repeats():
     assert turned["angle"] < 0.1
 
 
-def test_noise_tells_as_much_as_chance():
-    rng = np.random.default_rng(0)
-    reported = [information(rng.standard_normal((320, 3)), rng.standard_normal((320, 2))) for _ in range(40)]
-    assert np.mean([each["norm"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
-    assert np.mean([each["angle"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
-    for bits in ("norm_bits", "angle_bits"):
-        assert np.mean([each[bits] for each in reported]) == pytest.approx(reported[0]["chance_bits"], rel=0.05)
+def test_what_turns_to_and_fro_does_not_wind_and_a_few_rows_apart_at_one_end_are_no_fraying():
+    rng = np.random.default_rng(1)
+    found = measured(rng.standard_normal((256, 2)) @ rng.standard_normal((2, 48)))
+    plane = found.metrics["planes"][0]
+    assert plane["steadiness"] < 0.25
+    changed = synthetic.measured_with(found.metrics, winding=2.0, planes=[{**plane, "winding": 2.0}])
+    assert synthetic.verdicts(HELIX, changed)["winding"] == "fails"
+    P = plantings.embed(plantings.coil(400, 4), 48, noise=0.01)
+    P[[20, 50]] += np.random.default_rng(0).standard_normal((2, 48)) * 5
+    claim = claims_of(P)["fraying"]
+    assert claim.value > 0.02
+    assert claim.verdict == "fails"
 
 
 def test_roughness_and_its_baseline():
@@ -279,24 +289,6 @@ def test_first_position_against_others(others, away, verdict):
     assert claim.value > 5
     assert claim.verdict == verdict
     assert (claim.value > claim.chance.limit) == (verdict == "holds")
-
-
-def test_turning_to_and_fro_is_no_winding():
-    rng = np.random.default_rng(1)
-    rows = rng.standard_normal((256, 2)) @ rng.standard_normal((2, 48))
-    found = measured(rows)
-    plane = found.metrics["planes"][0]
-    assert plane["steadiness"] < 0.25
-    changed = synthetic.measured_with(found.metrics, winding=2.0, planes=[{**plane, "winding": 2.0}])
-    assert synthetic.verdicts(HELIX, changed)["winding"] == "fails"
-
-
-def test_a_few_rows_apart_at_one_end_are_no_fraying():
-    P = plantings.embed(plantings.coil(400, 4), 48, noise=0.01)
-    P[[20, 50]] += np.random.default_rng(0).standard_normal((2, 48)) * 5
-    claim = claims_of(P)["fraying"]
-    assert claim.value > 0.02
-    assert claim.verdict == "fails"
 
 
 def test_spaced_out_first_positions():

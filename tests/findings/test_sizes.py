@@ -41,23 +41,18 @@ def test_smaller_ones_are_not_spoken_about(finding, positions, channels, tokens,
         measure(finding, noise(positions, channels), noise(tokens, channels))
 
 
-@pytest.mark.parametrize(("finding", "n", "value", "first"), [
-    ("attention", 210, 0.0, 0.0),
-    ("blurred", 210, 1.0, 1.0),
-    ("channels", 300, 0.0, 5.0),
-    ("channels", 300, 0.7, 5.0),
-    ("subspaces", 300, 1.0, 1.0),
-    *(("helix", n, 0.7, first) for n in (16, 300) for first in (0.7, 2.0)),
+def alike(rows, value, first=None):
+    return np.vstack([np.full((1, 48), value if first is None else first), np.full((rows - 1, 48), value)])
+
+
+@pytest.mark.parametrize(("finding", "P", "E"), [
+    ("attention", alike(210, 0.0), None), ("blurred", alike(210, 1.0), None), ("subspaces", alike(300, 1.0), None),
+    # Every range that claims rest on leaves the first out.
+    ("channels", alike(300, 0.0, 5.0), None), ("channels", alike(300, 0.7, 5.0), None),
+    *(("helix", alike(n, 0.7, first), None) for n in (16, 300) for first in (0.7, 2.0)),
+    ("subspaces", None, alike(900, 1.0)), ("token_svd", None, alike(900, 0.0)), ("token_svd", None, alike(900, 1.0)),
 ])  # fmt: skip
-def test_positions_that_are_alike(finding, n, value, first):
-    """Every range that claims rest on leaves the first out."""
-    P = np.full((n, 48), value, np.float32)
-    P[0] = first
+def test_positions_or_tokens_that_are_alike(finding, P, E):
+    P, E = (noise(rows, 48) if given is None else np.float32(given) for given, rows in ((P, 300), (E, 900)))
     with pytest.raises(NotApplicableError, match=r"alike|vary"):
-        measure(finding, P, noise(900, 48))
-
-
-@pytest.mark.parametrize(("finding", "value"), [("subspaces", 1.0), ("token_svd", 0.0), ("token_svd", 1.0)])
-def test_tokens_that_are_all_alike_have_no_directions(finding, value):
-    with pytest.raises(NotApplicableError, match=r"do not vary|alike"):
-        measure(finding, noise(300, 48), np.full((900, 48), value, np.float32))
+        measure(finding, P, E)

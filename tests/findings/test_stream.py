@@ -61,15 +61,14 @@ def test_claims_about_the_middle(share, verdict):
     assert claims["positions-and-contexts-apart"].verdict != "untested" or not share
 
 
-def test_models_without_position_embeddings_make_their_own():
-    assert claims_of(measured([0, 0.6, 0.3, 0, 0]))["makes-its-own-positions"].verdict == "holds"
-    assert claims_of(measured([0, 0, 0, 0, 0]))["makes-its-own-positions"].verdict == "fails"
-    zeros = measured([0, 0.6, 0, 0, 0], position_embedding=np.zeros((N, D)))
-    assert claims_of(zeros)["makes-its-own-positions"].verdict == "holds"
-    assert zeros.metrics["layers"][1]["in_P"] is None
-    result = measured([0, 0.3, 0.3, 0, 0], position_embedding=P)
-    assert claims_of(result)["makes-its-own-positions"].verdict == "untested"
-    assert result.metrics["layers"][1]["in_P"] is not None
+@pytest.mark.parametrize(("shares", "P", "verdict"), [
+    ((0, 0.6, 0.3, 0, 0), None, "holds"), ((0, 0, 0, 0, 0), None, "fails"),
+    ((0, 0.6, 0, 0, 0), np.zeros((N, D)), "holds"), ((0, 0.3, 0.3, 0, 0), P, "untested"),
+])  # fmt: skip
+def test_models_without_position_embeddings_make_their_own(shares, P, verdict):
+    result = measured(shares, **({} if P is None else {"position_embedding": P}))
+    assert claims_of(result)["makes-its-own-positions"].verdict == verdict
+    assert (result.metrics["layers"][1]["in_P"] is None) == (verdict != "untested")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
@@ -78,21 +77,16 @@ def test_share_is_free_of_sampling_noise(share):
     assert found.mean() == pytest.approx(share, abs=0.03)
 
 
-def test_position_means_and_halves():
+def test_position_means_and_halves_by_any_batches():
     states = planted(0.5)
-    found = moments_of(states)
+    found, other = moments_of(states, (5,)), moments_of(states, (1, 9, 30))
+    np.testing.assert_array_equal(found.sums, other.sums)
+    np.testing.assert_array_equal(found.grams, other.grams)
     np.testing.assert_allclose(found.position_means(), states.mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(found.halves()[0], states[::2].mean(axis=0), atol=1e-5)
     stored = np.arange(len(states)) % FOLDS != 3
     np.testing.assert_allclose(found.position_means(3), states[stored].mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(found.contexts, states.mean(axis=1), atol=1e-5)
-
-
-def test_batches_make_no_difference():
-    states = planted(0.5)
-    one, other = moments_of(states, (5,)), moments_of(states, (1, 9, 30))
-    np.testing.assert_array_equal(one.sums, other.sums)
-    np.testing.assert_array_equal(one.grams, other.grams)
 
 
 def test_the_probe_is_a_ridge_regression_on_windows_left_out():

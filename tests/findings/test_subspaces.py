@@ -192,6 +192,8 @@ def test_captured_mean_is_told():
     for name in ("value", "of_mean", "without_mean"):
         assert share(first[name]).replace(NO_BREAK, " ") in said
     assert two(first["mean_in_first"]) in said
+    low = synthetic.measured_with(result.metrics, first_capture={**first, "value": 0.3})
+    assert "E's strongest direction" not in synthetic.told(SUBSPACES, low)
 
 
 @pytest.mark.parametrize("n", [N, 20])

@@ -37,12 +37,9 @@ def test_reasons_are_those_that_rules_give(finding):
         assert all(f'"{name}"' in text for name in finding.words.untested)
 
 
-def test_a_rule_without_words_is_an_error():
+def test_rules_without_words_and_words_without_a_rule_are_errors(monkeypatch):
     with pytest.raises(ValueError, match="judges no-such-claim, which has no words"):
         claim("no-such-claim")(next(f for f in FINDINGS if f.rules).measure)
-
-
-def test_words_without_a_rule_are_an_error(monkeypatch):
     said = Words("Toy", 1, claims={"nobodys": ClaimWords("short", "It is so.", "the number", "So.")})
     monkeypatch.setattr("tests.toy_findings.Words", lambda **_: said)
     with pytest.raises(ValueError, match="claims that no rule judges: nobodys"):
@@ -57,9 +54,7 @@ def test_words_without_a_rule_are_an_error(monkeypatch):
     ("{{ [1, 2, 3] | first_few(2) }}, {{ x | form('+.2f') }}", "1, 2 and 1 more, +0.50"),
 ])  # fmt: skip
 def test_a_sentence_is_made_of_numbers(template, said):
-    assert sentence(template, {"x": 0.5, "y": 2.0, "n": 3, "row": {"layer": 1, "head": 2}}) == said
-
-
-def test_a_sentence_names_nothing_that_is_not_there():
+    numbers = {"x": 0.5, "y": 2.0, "n": 3, "row": {"layer": 1, "head": 2}}
+    assert sentence(template, numbers) == said
     with pytest.raises(UndefinedError, match="'nowhere' is undefined"):
-        sentence("{{ nowhere }}", {})
+        sentence(template + "{{ nowhere }}", numbers)
