@@ -27,9 +27,10 @@ class Table:
         return [row[at] for row in self.rows]
 
 
-def table_of(title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Table:
-    """Return a table of rows given as dicts (a TypedDict's), in the order of `columns`; other keys are left out."""
-    return Table(title, tuple(columns), tuple(tuple(row[column] for column in columns) for row in rows))
+def table_of(title: str, columns: Sequence[str] | type[Any], rows: Iterable[Mapping[str, Any]]) -> Table:
+    """Return a table of rows (dicts) in the order of `columns` or of a TypedDict; other keys are left out."""
+    names = tuple(columns.__annotations__ if isinstance(columns, type) else columns)
+    return Table(title, names, tuple(tuple(row[name] for name in names) for row in rows))
 
 
 @dataclass(frozen=True)

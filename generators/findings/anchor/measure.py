@@ -122,10 +122,8 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
         ran=ran(run, windows),
     )
     tables = {
-        "heads": table_of("Heads by attention to the first token", list(AnchorHeadRow.__annotations__), rows),
-        "stages": table_of(
-            "Activations at the first token by layer", list(AnchorStageRow.__annotations__), stage_rows
-        ),
+        "heads": table_of("Heads by attention to the first token", AnchorHeadRow, rows),
+        "stages": table_of("Activations at the first token by layer", AnchorStageRow, stage_rows),
     }
     return Measurements(metrics, tables)
 

@@ -322,14 +322,10 @@ def _tables(metrics: AttentionMetrics, shares: list[ShareRow]) -> dict[str, Tabl
             shares,
         ),
         "top5": table_of(
-            "Layer 0: squared overlap of the five leading directions with five of P or E",
-            list(CornerRow.__annotations__),
-            corners,
+            "Layer 0: squared overlap of the five leading directions with five of P or E", CornerRow, corners
         ),
         "positional_kernels": table_of(
-            "What each head attends to if it sees positions alone",
-            list(Head.__annotations__),
-            metrics["positional_kernels"]["heads"],
+            "What each head attends to if it sees positions alone", Head, metrics["positional_kernels"]["heads"]
         ),
         **_token_table(metrics["token_kernels"]),
     }
@@ -339,4 +335,4 @@ def _token_table(kernels: TokenKernels | None) -> dict[str, Table]:
     if kernels is None:
         return {}
     title = f"What each head attends to with tokens on the positions ({kernels['draws']} draws)"
-    return {"token_kernels": table_of(title, list(TokenHead.__annotations__), kernels["heads"])}
+    return {"token_kernels": table_of(title, TokenHead, kernels["heads"])}

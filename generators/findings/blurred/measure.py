@@ -87,7 +87,7 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
         n_positions=len(P),
     )
     title = "Weight on the previous token by position alone, as they are and averaged in groups of ten"
-    return Measurements(metrics, {"heads": table_of(title, list(BlurredHeadRow.__annotations__), rows)}, arrays)
+    return Measurements(metrics, {"heads": table_of(title, BlurredHeadRow, rows)}, arrays)
 
 
 def looks(

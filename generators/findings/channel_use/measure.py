@@ -111,12 +111,12 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
         ran=ran(run, windows),
     )
     tables = {
-        "channels": table_of("Channels held at their mean", list(ChannelUseRow.__annotations__), rows),
-        "swept": table_of("Every channel held at its mean", list(SweptRow.__annotations__), swept),
+        "channels": table_of("Channels held at their mean", ChannelUseRow, rows),
+        "swept": table_of("Every channel held at its mean", SweptRow, swept),
     }
     if values:
         title = "Values of the channels and log-frequencies"
-        tables["values"] = table_of(title, list(ValueRow.__annotations__), values)
+        tables["values"] = table_of(title, ValueRow, values)
     return Measurements(metrics, tables)
 
 

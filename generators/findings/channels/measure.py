@@ -233,7 +233,7 @@ def _table(
         }
         for channel in ranking[:TABLE_ROWS].tolist()
     ]
-    return table_of("The channels that vary most with position", list(ChannelRow.__annotations__), rows)
+    return table_of("The channels that vary most with position", ChannelRow, rows)
 
 
 def _arrays(P: Float[Array, "n d"], right: Float[Array, "r d"], ranking: Int[Array, " d"]) -> dict[str, Array]:

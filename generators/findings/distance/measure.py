@@ -71,7 +71,7 @@ def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
         knows_positions=_knows_positions(inputs, run),
         ran=ran(run, windows),
     )
-    table = table_of("Heads by how much distance alone explains", list(DistanceRow.__annotations__), rows)
+    table = table_of("Heads by how much distance alone explains", DistanceRow, rows)
     mean = profiles.mean(axis=0)
     alone = np.exp(mean - mean.max(axis=1, keepdims=True))
     arrays = {

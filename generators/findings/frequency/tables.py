@@ -44,23 +44,19 @@ def tables(
     tokens: FrequencyTokens, values: Float[Array, " V"], rhos: ChannelRhos, rho: float, pairs: list[Correlation]
 ) -> dict[str, Table]:
     found = {
-        "channels": table_of(
-            "The channels that go with frequency most", list(FrequencyChannelRow.__annotations__), _strongest(rhos)
-        ),
+        "channels": table_of("The channels that go with frequency most", FrequencyChannelRow, _strongest(rhos)),
         "extremes": table_of(
-            "The tokens at either end of the frequency channel",
-            list(ExtremeRow.__annotations__),
-            _extremes(tokens, values),
+            "The tokens at either end of the frequency channel", ExtremeRow, _extremes(tokens, values)
         ),
         "against_the_trend": table_of(
             "Tokens that buck the trend: far more or less frequent than the channel suggests",
-            list(TrendRow.__annotations__),
+            TrendRow,
             _against_the_trend(tokens, values, rho),
         ),
     }
     if pairs:
         title = "The three candidates, with frequency and with one another"
-        found["correlations"] = table_of(title, list(Correlation.__annotations__), pairs)
+        found["correlations"] = table_of(title, Correlation, pairs)
     return found
 
 

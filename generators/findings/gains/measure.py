@@ -97,7 +97,7 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
         intervals={"dials_down": _interval(std, gains["ln1"].get(0))},
     )
     title = "Every norm: correlation with position std and its largest gains"
-    return Measurements(metrics, {"norms": table_of(title, list(NormRow.__annotations__), rows)}, _arrays(gains, std))
+    return Measurements(metrics, {"norms": table_of(title, NormRow, rows)}, _arrays(gains, std))
 
 
 def _gains(inputs: Inputs, norm: Norm) -> dict[int, Float[Array, " d"]]:

@@ -104,7 +104,7 @@ def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
         "previous": np.stack([each[:, :, previous] for each in by_positions.values()]).astype(np.float32),
         "files": windows.files.astype(np.int32),
     }
-    table = table_of("Every head on text", list(HeadRow.__annotations__), rows)
+    table = table_of("Every head on text", HeadRow, rows)
     return Measurements(metrics, {"heads": table}, arrays)
 
 

@@ -357,11 +357,11 @@ def _tables(metrics: HelixMetrics) -> dict[str, Table]:
         ),
         "look_back": table_of(
             "Predicting row t - k from row t by maps that were fitted on the other half of the positions",
-            tuple(StoredLookBack.__annotations__),
+            StoredLookBack,
             metrics["look_back"],
         ),
         "explained_variance": table_of(
-            "Share of variance in three components, by range of rows", tuple(RangeRow.__annotations__), range_rows
+            "Share of variance in three components, by range of rows", RangeRow, range_rows
         ),
         "waves": table_of(
             "The strongest wave of each principal component",

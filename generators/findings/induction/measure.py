@@ -140,7 +140,7 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
             software=run.record,
         ),
     )
-    table = table_of("Heads on random tokens seen twice", list(InductionHeadRow.__annotations__), rows)
+    table = table_of("Heads on random tokens seen twice", InductionHeadRow, rows)
     return Measurements(metrics, {"heads": table}, {"by_distance": looks["by_distance"].astype(np.float32)})
 
 

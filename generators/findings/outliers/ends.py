@@ -102,13 +102,13 @@ class TokenPlaces:
 
     def tables(self) -> dict[str, Table]:
         titled = "The longest and the shortest token embeddings"
-        found = {"norms": table_of(titled, list(EndRow.__annotations__), self._by_norm())}
+        found = {"norms": table_of(titled, EndRow, self._by_norm())}
         if self.along is not None:
             titled = f"The tokens at either end of channel {self.channel}, which goes with frequency most"
-            found["channel"] = table_of(titled, list(EndOfChannelRow.__annotations__), self._by_channel(self.along))
+            found["channel"] = table_of(titled, EndOfChannelRow, self._by_channel(self.along))
         if named := self._named():
             titled = "Tokens that the sources name: places by norm (1 is the longest) and along the frequency channel"
-            found["named"] = table_of(titled, list(NamedRow.__annotations__), named)
+            found["named"] = table_of(titled, NamedRow, named)
         return found
 
     def _by_norm(self) -> list[EndRow]:

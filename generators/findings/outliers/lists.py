@@ -124,4 +124,4 @@ def _table(tokens: OutlierTokens, lists: dict[str, Int[Array, " n"]], counts: In
         for i in ids
     ]
     title = f"Tokens on {MANY} or more lists of outermost tokens"
-    return {"listed": table_of(title, list(ListedRow.__annotations__), rows)} if rows else {}
+    return {"listed": table_of(title, ListedRow, rows)} if rows else {}

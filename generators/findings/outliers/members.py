@@ -96,7 +96,7 @@ def nearest_others(tokens: OutlierTokens, clump: Clump) -> Int[Array, " n"]:
 
 
 def tables(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Table]:
-    columns, near = list(PlacedRow.__annotations__), near[:LABELLED]
+    columns, near = PlacedRow, near[:LABELLED]
     distances = np.linalg.norm(tokens.E[near] - clump.centre, axis=1)
     return {
         "members": table_of(

@@ -141,4 +141,4 @@ def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: Ou
         }
         for i in np.flatnonzero(counts == 0).tolist()
     ]
-    return table_of("Tokens that the training text never has", list(UnusedRow.__annotations__), rows)
+    return table_of("Tokens that the training text never has", UnusedRow, rows)

@@ -80,7 +80,7 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
         cost=cost_of(run, rows[middle]["channel"], d, not inputs.architecture.post_norm),
         ran=ran(run, windows),
     )
-    table = table_of("The curve of positions by layer", list(LineRow.__annotations__), rows)
+    table = table_of("The curve of positions by layer", LineRow, rows)
     points = np.stack([_scores(sums.means()) for sums in stages]).astype(np.float32)
     return Measurements(metrics, {"line": table}, {"scores": points})
 

@@ -125,9 +125,7 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
         "profiles": forms.profiles(raw, leading.values, reach).astype(np.float32),
     }
     title = "How each head of layer 0 reads the position curve"
-    return Measurements(
-        metrics, {"heads": table_of(title, list(HeadReading.__annotations__), metrics["heads"])}, arrays
-    )
+    return Measurements(metrics, {"heads": table_of(title, HeadReading, metrics["heads"])}, arrays)
 
 
 def _curve(weights: Weights, architecture: Architecture) -> tuple[Float[Array, "rows d"], slice]:

@@ -220,13 +220,13 @@ def _tables(metrics: PositionSchemeMetrics, kinds: list[_Kind]) -> dict[str, Tab
     tables = {}
     if metrics["rotations"]:
         title = "Rotated pairs of channels: tokens per turn"
-        tables["rotations"] = table_of(title, list(PairRow.__annotations__), _pairs(metrics["n_ctx"], kinds))
+        tables["rotations"] = table_of(title, PairRow, _pairs(metrics["n_ctx"], kinds))
     if metrics["slopes"] is not None:
         title = "Slopes of heads, and where equal content has half its weight"
-        tables["slopes"] = table_of(title, list(SlopeHead.__annotations__), metrics["slopes"]["heads"])
+        tables["slopes"] = table_of(title, SlopeHead, metrics["slopes"]["heads"])
     if metrics["biases"] is not None:
         title = "Relative biases of heads, in nats, and how far they would look by them alone"
-        tables["biases"] = table_of(title, list(BiasHead.__annotations__), metrics["biases"]["heads"])
+        tables["biases"] = table_of(title, BiasHead, metrics["biases"]["heads"])
     return tables
 
 

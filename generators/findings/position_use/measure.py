@@ -110,7 +110,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     )
     title = "What each change of positions costs"
     arrays = {} if P is None else _curves(P, tried, m)
-    return Measurements(metrics, {"damages": table_of(title, list(Damage.__annotations__), damages)}, arrays)
+    return Measurements(metrics, {"damages": table_of(title, Damage, damages)}, arrays)
 
 
 @dataclass(frozen=True)

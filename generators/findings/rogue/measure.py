@@ -109,8 +109,8 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
         for c in np.argsort(-of, kind="stable")[:SHOWN]
     ]
     tables = {
-        "layers": table_of("How alike states are, by layer", list(RogueRow.__annotations__), rows),
-        "shares": table_of("Channels' shares of the mean cosine", list(SharedRow.__annotations__), listed),
+        "layers": table_of("How alike states are, by layer", RogueRow, rows),
+        "shares": table_of("Channels' shares of the mean cosine", SharedRow, listed),
     }
     return Measurements(metrics, tables, {"shares": shares.astype(np.float32)})
 

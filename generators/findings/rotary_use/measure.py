@@ -151,11 +151,11 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, windows.ids.shape[1]),
         ran=ran(run, windows),
     )
-    tables = {"damages": table_of("What it costs if only some pairs turn", list(TurningRow.__annotations__), rows)}
+    tables = {"damages": table_of("What it costs if only some pairs turn", TurningRow, rows)}
     arrays = {}
     if heads is not None and head_rows is not None:
         title = "Heads and the pairs that they use"
-        tables["heads"] = table_of(title, list(RotaryHeadRow.__annotations__), head_rows)
+        tables["heads"] = table_of(title, RotaryHeadRow, head_rows)
         arrays = {"shares": heads.shares[:, order].astype(np.float32)}
     return Measurements(metrics, tables, arrays)
 

@@ -115,10 +115,10 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         mean_removed=mean_removed(run, windows, *stages[0].mean()),
         ran=ran(run, windows),
     )
-    tables = {"layers": table_of("Positions by layer", list(StageRow.__annotations__), rows)}
+    tables = {"layers": table_of("Positions by layer", StageRow, rows)}
     if mlps:
         title = "What the MLPs write, by position and by token"
-        tables["mlps"] = table_of(title, list(MlpRow.__annotations__), mlps)
+        tables["mlps"] = table_of(title, MlpRow, mlps)
     return Measurements(metrics, tables, {"curves": np.stack(points).astype(np.float32)})
 
 

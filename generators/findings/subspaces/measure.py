@@ -271,7 +271,7 @@ def _table(capture: Float[Array, " d"], chance: float) -> Table:
         for part in parts
     ]
     title = "How much of each tenth of E's directions P's top directions capture"
-    return table_of(title, list(CaptureRow.__annotations__), rows)
+    return table_of(title, CaptureRow, rows)
 
 
 def _heatmap(ratio: Float[Array, "p q"]) -> Float[Array, "a b"]:

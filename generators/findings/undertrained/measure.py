@@ -167,7 +167,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     if counts is not None and metrics["unseen"] is not None:
         arrays["roc"] = _roc(-largest[speakable], counts[speakable] == 0)
     title = "Candidates and the largest probability they get"
-    return Measurements(metrics, {"candidates": table_of(title, list(TokenRow.__annotations__), rows)}, arrays)
+    return Measurements(metrics, {"candidates": table_of(title, TokenRow, rows)}, arrays)
 
 
 def _speakable(vocabulary: Vocabulary | None, V: int) -> Bool[Array, " V"]:

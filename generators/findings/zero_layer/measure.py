@@ -109,7 +109,7 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     )
     tables = _tables(metrics["hubs"], arrays, inputs.vocabulary)
     title = "What tokens yield with the final norm between the embeddings, and with a position added"
-    tables["variants"] = table_of(title, list(YieldVariant.__annotations__), found)
+    tables["variants"] = table_of(title, YieldVariant, found)
     return Measurements(metrics, tables, arrays)
 
 
@@ -247,15 +247,13 @@ def _tables(hubs: list[AbsorbingToken], arrays: dict[str, Array], vocabulary: Vo
     tables = {
         "exceptions": table_of(
             f"Tokens that yield another token{which}; the margin is by how much its product is larger than their own",
-            list(ExceptionRow.__annotations__),
+            ExceptionRow,
             [_exception(arrays, i, vocabulary) for i in range(min(count, MOST_ROWS))],
         )
     }
     if hubs:
         tables["hubs"] = table_of(
-            "Tokens that more than one other token yields",
-            list(HubRow.__annotations__),
-            [_hub(hub, vocabulary) for hub in hubs],
+            "Tokens that more than one other token yields", HubRow, [_hub(hub, vocabulary) for hub in hubs]
         )
     return tables
 
