@@ -71,11 +71,7 @@ class NormRow(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
-    """Measure how the gains of every norm relate to positions and which channels they raise.
-
-    Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,), and `position_embedding` (n, d) and `token_embedding`
-    (V, d) when there.
-    """
+    """Measure how the gains of every norm relate to positions and which channels they raise."""
     gains = {norm: _gains(inputs, norm) for norm in NORMS}
     first = next(iter(gains["ln2"].values()))
     check_channels(len(first))

@@ -96,12 +96,7 @@ class InductionMetrics(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
-    """Measure attention on random tokens seen twice, and again with single heads silenced.
-
-    Raises:
-        NotApplicableError: the model looks both ways, or its context is too short.
-        CannotRunError: where heads look can't be seen, or heads can't be silenced, in this architecture.
-    """
+    """Measure attention on random tokens seen twice, and again with single heads silenced."""
     run, arch = model_of(inputs), inputs.architecture
     if not arch.causal:
         raise NotApplicableError("An encoder sees the whole text at once: nothing has to be copied from before.")
@@ -145,11 +140,7 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
 
 
 def sequences(run: Run, n_ctx: int | None) -> tuple[Int[Array, "sequences n"], int, int]:
-    """Return random tokens seen twice, where their first half begins, and how long a half is.
-
-    Raises:
-        NotApplicableError: the context is too short for two halves.
-    """
+    """Return random tokens seen twice, where their first half begins, and how long a half is."""
     before = np.array(run.text.before, np.int32)
     half = (min(n_ctx or LONGEST, LONGEST) - len(before)) // 2
     if half < SHORTEST:

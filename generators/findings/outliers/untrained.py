@@ -132,13 +132,5 @@ def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
 
 def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: OutlierTokens) -> Table:
     members = set() if clump is None else set(clump.members.tolist())
-    rows: list[UnusedRow] = [
-        {
-            **cells(tokens.vocabulary, i),
-            "group": tokens.group(i),
-            "in_clump": i in members,
-            "norm": float(tokens.norms[i]),
-        }
-        for i in np.flatnonzero(counts == 0).tolist()
-    ]
+    rows = [{**tokens.row(i), "in_clump": i in members} for i in np.flatnonzero(counts == 0).tolist()]
     return table_of("Tokens that the training text never has", UnusedRow, rows)

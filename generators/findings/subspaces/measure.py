@@ -84,14 +84,8 @@ class SubspacesMetrics(TypedDict):
     n_channels: int
 
 
-CaptureRow = TypedDict("CaptureRow", {"from": int, "to": int, "mean_capture": float, "chance": float})
-
-
 def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
-    """Measure how the directions of P and of E share the stream.
-
-    Reads `position_embedding` (n, d) and `token_embedding` (V, d).
-    """
+    """Measure how the directions of P and of E share the stream."""
     P, E = np.asarray(inputs.weights["position_embedding"], np.float64), inputs.weights["token_embedding"]
     check_positions(P)
     check_tokens(E)
@@ -261,7 +255,7 @@ def _token_interval(
 
 def _table(capture: Float[Array, " d"], chance: float) -> Table:
     parts = np.array_split(np.arange(len(capture)), min(PARTS, len(capture)))
-    rows: list[CaptureRow] = [
+    rows = [
         {
             "from": int(part[0]) + 1,
             "to": int(part[-1]) + 1,
@@ -271,7 +265,7 @@ def _table(capture: Float[Array, " d"], chance: float) -> Table:
         for part in parts
     ]
     title = "How much of each tenth of E's directions P's top directions capture"
-    return table_of(title, CaptureRow, rows)
+    return table_of(title, rows[0], rows)
 
 
 def _heatmap(ratio: Float[Array, "p q"]) -> Float[Array, "a b"]:
