@@ -58,8 +58,6 @@ ByMatrix = dict[Matrix, list[LayerShare]]
 
 
 class Shares(TypedDict):
-    """Shares by matrix in the top directions of P and, where it is there, of E."""
-
     P: ByMatrix
     E: ByMatrix | None
 
@@ -100,8 +98,6 @@ class AttentionChances(SubspaceChances):
 
 
 class AttentionMetrics(TypedDict):
-    """Overlaps of weights with the k strongest directions of P and E, and the positional kernels."""
-
     k: int
     chance_share: float
     chance_top5: float
@@ -115,8 +111,6 @@ class AttentionMetrics(TypedDict):
 
 
 class ShareRow(TypedDict):
-    """One matrix of one layer; the last two are None without E."""
-
     layer: int
     matrix: Matrix
     in_P: float | None

@@ -69,8 +69,6 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Which token of a pool is at each position in every draw, and the query positions."""
-
     pool: Float[Array, "pool d"]
     tokens: Int[Array, "draws n"]
     queries: Int[Array, "draws queries"]

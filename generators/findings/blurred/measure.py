@@ -84,8 +84,6 @@ class BlurredHeadRow(TypedDict):
 
 
 class Reduction(TypedDict):
-    """How many components are used, their share of P's variance, and the median and largest error of heads."""
-
     components: int
     variance: float
     median_error: float

@@ -91,7 +91,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
     moments = None if E is None else mean_and_std(E)
     chosen, gap = position_channels(std)
     right = svd(P)[2][:TOP_VECTORS]
-    variance = std**2
+    variance, gaussian = std**2, np.random.default_rng(SEED).standard_normal(P[1:].shape)
     metrics: ChannelsMetrics = {
         "position_std": std.tolist(),
         "position_channels": chosen.tolist(),
@@ -100,7 +100,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
         "channels_for_90": components_for(variance, 0.90),
         "channels_for_95": components_for(variance, 0.95),
         "channels_for_99": components_for(variance, 0.99),
-        "channels_for_90_gaussian": components_for(_gaussian_variance(*P.shape), 0.90),
+        "channels_for_90_gaussian": components_for(gaussian.var(axis=0), 0.90),
         "participation_ratio": participation_ratio(right).tolist(),
         "centers": centers(P[1:], std, moments),
         "n_channels": P.shape[1],
@@ -145,10 +145,6 @@ def position_channels(std: Float[Array, " d"]) -> tuple[Int[Array, " k"], float 
     share = variance[ranking[:above]].sum() / variance.sum()
     found = gap >= SMALLEST_GAP and share >= SMALLEST_SHARE
     return ranking[: above if found else 0], gap
-
-
-def _gaussian_variance(n: int, d: int) -> Float[Array, " d"]:
-    return np.random.default_rng(SEED).standard_normal((n - 1, d)).var(axis=0)
 
 
 def _tokens_by_channel(

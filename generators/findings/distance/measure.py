@@ -17,8 +17,6 @@ LEAST_SCORE = -1e4  # masks add far lower values
 
 
 class DistanceRow(TypedDict):
-    """One head: which share of its scores' variance over distances one profile explains, and where that peaks."""
-
     layer: int
     head: int
     share: float

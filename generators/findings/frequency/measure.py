@@ -1,7 +1,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -224,14 +224,11 @@ def _compare(
 
 
 def _arrays(tokens: chances.FrequencyTokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
-    ids = _sample(np.flatnonzero(tokens.known))
+    known = np.flatnonzero(tokens.known)
+    ids = np.sort(np.random.default_rng(SEED).choice(known, min(SAMPLE, len(known)), replace=False))
     columns = {"log_frequency": tokens.log_frequency, **columns}
     arrays = {f"token_{name}": np.asarray(column)[ids].astype(np.float32) for name, column in columns.items()}
     return {**arrays, "token_id": ids.astype(np.int32), **names(tokens.vocabulary, ids)}
-
-
-def _sample(ids: Int[Array, " n"]) -> Int[Array, " m"]:
-    return np.sort(np.random.default_rng(SEED).choice(ids, min(SAMPLE, len(ids)), replace=False))
 
 
 def tables(

@@ -28,8 +28,6 @@ PERMUTATIONS = 999  # permutations of heads for the null correlation
 
 
 class HeadRow(TypedDict):
-    """One head: mean weight on the previous token, by positions alone and on text, and on the first token."""
-
     layer: int
     head: int
     by_position_alone: float | None
@@ -41,8 +39,6 @@ class HeadRow(TypedDict):
 
 
 class Forecast(TypedDict):
-    """Rank correlation over heads of the weight on the previous token, by positions alone and on text."""
-
     rho: float
     low: float
     high: float

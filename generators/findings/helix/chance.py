@@ -35,8 +35,6 @@ ByNull = dict[str, StoredChance]  # null -> its distribution; empty where P is t
 
 
 class HelixChances(TypedDict):
-    """What the nulls that judge give for every number that is claimed about."""
-
     explained_variance_3d: ByNull
     winding: ByNull
     median_gain: ByNull

@@ -1,3 +1,5 @@
+from typing import cast
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -38,8 +40,6 @@ class Ranges(TypedDict):
 
 
 class StoredWave(TypedDict):
-    """The strongest oscillation of one principal component."""
-
     cycles: int  # per context
     period_tokens: float
     share: float  # share of the component's spectral power within two bins of the peak
@@ -61,8 +61,6 @@ class StoredPlane(TypedDict):
 
 
 class StoredLookBack(TypedDict):
-    """How well row t - k is predicted from row t by maps fitted on the other half of the positions."""
-
     k: int
     r2_rotation: float
     r2_affine: float
@@ -126,8 +124,6 @@ class Turning(TypedDict):
 
 
 class HelixMetrics(Spectrum, Turning, HelixDraws):
-    """Numbers of the position curve; `token_share` needs tokens."""
-
     along: AlongCurve
     waves: list[StoredWave]
     roughness: float | None
@@ -255,16 +251,8 @@ def _norm_cv_permuted(rows: Float[Array, "late d"]) -> float:
 
 def _intervals(P: Float[Array, "n d"]) -> HelixIntervals:
     weights = block_weights(len(P), RESAMPLES, np.random.default_rng(SEED))
-    found = {name: interval(values) for name, values in statistics(P, weights=weights).items()}
-    return {
-        "explained_variance_3d": found["explained_variance_3d"],
-        "winding": found["winding"],
-        "median_gain": found.get("median_gain"),
-        "fraying": found.get("fraying"),
-        "first_position_distance": found["first_position_distance"],
-        "norm_cv": found["norm_cv"],
-        "energy_top30": found["energy_top30"],
-    }
+    found: dict[str, Interval] = {name: interval(values) for name, values in statistics(P, weights=weights).items()}
+    return cast(HelixIntervals, {name: found.get(name) for name in HelixIntervals.__annotations__})
 
 
 def _token_share(E: Float[Array, "V d"], top: Float[Array, "top d"], P: Float[Array, "n d"]) -> TokenShare:

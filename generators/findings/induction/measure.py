@@ -74,8 +74,6 @@ class Copying(TypedDict):
 
 
 class InductionRun(TypedDict):
-    """The draw: how many sequences, tokens in a half, and from how many tokens they were drawn."""
-
     sequences: int
     half: int
     tokens: int

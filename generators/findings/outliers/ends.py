@@ -28,8 +28,6 @@ SEED = 20211216
 
 
 class ListsOverlap(TypedDict):
-    """Two lists: how many tokens they share, and how many times as many as by chance."""
-
     first: str
     second: str
     shared: int

@@ -26,8 +26,6 @@ class NamedUnused(TypedDict):
 
 
 class ClumpMetrics(TypedDict):
-    """The clump in numbers; without a vocabulary nothing is known of its groups and names."""
-
     size: int
     radius: float
     within_twice_the_radius: int
@@ -59,14 +57,10 @@ def describe(clump: Clump, vocabulary: Vocabulary | None) -> ClumpMetrics:
         clump,
         size=len(members),
         centre_norm=float(np.linalg.norm(clump.centre)),
-        groups=None if vocabulary is None else _groups(members, vocabulary),
+        groups=None if vocabulary is None else dict(Counter(vocabulary.groups[i] for i in members).most_common()),
         named_unused=None if vocabulary is None else _named_unused(members, vocabulary),
         members=members,
     )
-
-
-def _groups(members: list[int], vocabulary: Vocabulary) -> dict[str, int]:
-    return dict(Counter(vocabulary.groups[i] for i in members).most_common())
 
 
 def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:

@@ -53,8 +53,6 @@ class UnusedRow(TokenCells):
 
 
 class CandidateRow(TokenCells):
-    """A token that looks under-trained, longer ones that contain it, and how often the training text has it."""
-
     group: str | None
     indicator: float
     contained_in: list[str] | None

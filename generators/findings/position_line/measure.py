@@ -42,8 +42,6 @@ class ChannelCost(TypedDict):
 
 @dataclass(kw_only=True)
 class PositionSums:
-    """What is stored of the hidden states (windows, n, d) of one stage."""
-
     folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
     n: int
     d: int

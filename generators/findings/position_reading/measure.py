@@ -34,8 +34,6 @@ class HeadReading(TypedDict):
 
 
 class MainPlane(TypedDict):
-    """The two leading components of the curve: share of its variance, turns in it, and tokens in each."""
-
     share: float
     turns: float
     tokens_per_turn: float | None

@@ -110,8 +110,6 @@ class SlopeHead(TypedDict):
 
 
 class Slopes(TypedDict):
-    """ALiBi: how far each head's kernel reaches, in tokens."""
-
     shortest_half: float
     median_half: float
     longest_half: float
@@ -198,8 +196,6 @@ def _held(weights: Weights) -> bool:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A rotation, with the window and the layers that have both."""
-
     rotation: Rotary
     window: int | None
     layers: list[int]

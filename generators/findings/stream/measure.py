@@ -108,8 +108,6 @@ class AllOnes(TypedDict):
 
 
 class Incoherence(TypedDict):
-    """What chance gives for the incoherence at the middle, one side rotated at random."""
-
     median: float
     limit: float
     draws: int

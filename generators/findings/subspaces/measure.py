@@ -23,8 +23,6 @@ NOTHING = 1e-12  # share of the tokens' energy below which their variance is rou
 
 
 class EnergyShare(TypedDict):
-    """The tokens' energy in P's top directions, with their mean and without."""
-
     uncentred: float
     centred: float
 

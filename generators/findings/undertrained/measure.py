@@ -44,8 +44,6 @@ class Prompted(TypedDict):
 
 
 class TokenRow(TokenCells):
-    """A candidate: the largest probability it gets anywhere, and whether a prompt brings it back."""
-
     indicator: float
     largest_probability: float
     below_controls: bool

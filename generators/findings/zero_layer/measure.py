@@ -54,8 +54,6 @@ class AbsorbingToken(TypedDict):
 
 
 class Baseline(TypedDict):
-    """Self shares of Gaussian tokens and of as many of the model's own."""
-
     self_share: float
     same_number_of_tokens: float
     n_tokens: int

@@ -34,8 +34,6 @@ class YieldVariant(TypedDict):
 
 
 class Treatment(NamedTuple):
-    """Whether the final norm is applied, and the position of the tokens, if any."""
-
     final_norm: bool
     position: int | None
 
