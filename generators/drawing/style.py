@@ -91,6 +91,21 @@ def panels(count: int, columns: int, size: tuple[float, float], more: tuple[floa
     return figure, list(axes.flat[:count])
 
 
+def head_maps(maps: list[tuple[str, Float[Array, "layers heads"]]], width: float, tall: float, label: str) -> Any:
+    """Draw numbers from 0 to 1 of every head, a titled panel each, as high as `tall` for as many layers as heads."""
+    layers, heads = maps[0][1].shape
+    figure = canvas(width, 0.8 + tall * max(0.5, min(1.6, layers / heads)))
+    axes = figure.subplots(1, len(maps), sharey=True, squeeze=False)[0]
+    for ax, (title, values) in zip(axes, maps, strict=True):
+        image = ax.imshow(values, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+        ax.set(title=title, xlabel="head")
+        whole_numbers(ax.xaxis, ax.yaxis)
+        ax.grid(False)
+    axes[0].set_ylabel("layer")
+    figure.colorbar(image, ax=axes, label=label)
+    return figure
+
+
 def against_chance(ax: Any, ratio: Float[Array, "a b"], limit: float, ends: tuple[str, str]) -> Any:
     """Draw ratios to chance with a diverging scale that saturates at 10 ** `limit`; return the mappable."""
     image = ax.imshow(

@@ -71,8 +71,6 @@ class Stored(dict[str, Any]):
 
 @dataclass(frozen=True)
 class StoredTable(Table):
-    """A table that may lack columns added later."""
-
     asked: Asked = field(kw_only=True, compare=False)
 
     def named(self) -> list[dict[str, Any]]:

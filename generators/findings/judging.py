@@ -117,7 +117,6 @@ class Rule(Generic[M]):
         return value >= threshold if self.sense == "at least" else value <= threshold
 
     def stricter(self, threshold: float, limit: float | None) -> float:
-        """Return which of the two is harder to pass."""
         if limit is None:
             return threshold
         return max(threshold, limit) if self.sense == "at least" else min(threshold, limit)
@@ -162,7 +161,7 @@ def claim(
     return rule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """A statement, tested: its verdict, effect size, threshold and what chance gives.
 
@@ -176,14 +175,14 @@ class Claim:
     finding: str
     statement: str
     verdict: Verdict
-    value: float | None
-    interval: tuple[float, float] | None
-    interval_kind: IntervalKind | None
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    interval_kind: IntervalKind | None = None
     threshold: float | None
     partly_threshold: float | None
-    baseline: float | None
-    chance: Chance | None
-    close: bool
+    baseline: float | None = None
+    chance: Chance | None = None
+    close: bool = False
     unit: str
     answer: str
     on_own_samples: Verdict | None = None
@@ -245,14 +244,8 @@ def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
         finding=finding,
         statement=rule.statement,
         verdict="untested",
-        value=None,
-        interval=None,
-        interval_kind=None,
         threshold=rule.holds,
         partly_threshold=rule.partly,
-        baseline=None,
-        chance=None,
-        close=False,
         unit=rule.unit,
         answer=_sentences(reason),
     )

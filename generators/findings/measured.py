@@ -1,14 +1,16 @@
 """What a finding measures: numbers, tables, arrays, and what chance gives; no verdicts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 M = TypeVar("M")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,20 @@ class Table:
         return [row[at] for row in self.rows]
 
 
-def table_of(title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Table:
-    """Return a table of rows given as dicts (a TypedDict's), in the order of `columns`; other keys are left out."""
-    return Table(title, tuple(columns), tuple(tuple(row[column] for column in columns) for row in rows))
+def table_of(title: str, columns: Iterable[str] | type[Any], rows: Iterable[Mapping[str, Any]]) -> Table:
+    """Return a table of rows (dicts) in the order of `columns` or of a TypedDict; other keys are left out."""
+    names = tuple(columns.__annotations__ if isinstance(columns, type) else columns)
+    return Table(title, names, tuple(tuple(row[name] for name in names) for row in rows))
+
+
+def numbers(rows: Iterable[Mapping[str, Any]], column: str) -> Float[Array, " rows"]:
+    """Return a column of rows as an array; NaN where it has no number."""
+    return np.array([row[column] for row in rows], np.float64)
+
+
+def row_of(row: type[R], found: object, **more: Any) -> R:
+    """Return a row of a type whose cells are attributes of `found`, but for those given."""
+    return cast(R, {name: more[name] if name in more else getattr(found, name) for name in row.__annotations__})
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 from jaxtyping import Float, Real
 from numpy import ndarray as Array
 
-from generators.findings.measured import Interval, StoredChance
+from generators.findings.measured import Interval, StoredChance, row_of
 from generators.maths import resampling, sequential
 from generators.maths.resampling import Sense
 
@@ -11,16 +11,16 @@ RESAMPLES = 400  # resamples for an interval
 
 def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -> StoredChance:
     """Return draws under a null as they are stored among metrics; `null` says what was drawn, in the plural."""
-    return _stored(null, resampling.chance(values, sense))
+    return stored(null, resampling.chance(values, sense))
 
 
 def drawn_until_known(null: str, values: Float[Array, " draws"], sense: Sense = "at least") -> StoredChance:
     """Return draws that ended once the answer was known (`maths/sequential.py`) as they are stored."""
-    return _stored(null, sequential.chance_until_known(values, sense))
+    return stored(null, sequential.chance_until_known(values, sense))
 
 
-def _stored(null: str, found: resampling.NullSummary) -> StoredChance:
-    return {"null": null, "median": found.median, "limit": found.limit, "draws": found.draws}
+def stored(null: str, found: resampling.NullSummary) -> StoredChance:
+    return row_of(StoredChance, found, null=null)
 
 
 def interval(values: Float[Array, " draws"]) -> Interval:

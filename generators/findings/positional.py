@@ -40,11 +40,7 @@ Rows = Float[Array, "n d"]
 
 
 def stream_of(weights: Weights, architecture: Architecture, P: Rows) -> Rows:
-    """Return what the stream is before the first block where P is all that enters it.
-
-    Raises:
-        NotApplicableError: attention compares positions in a way that can't be told from P, or P is projected first.
-    """
+    """Return what the stream is before the first block where P is all that enters it."""
     check_width(P, weights["blocks.0.attn.q"])
     if architecture.positions == "relative" and architecture.buckets is None:
         raise NotApplicableError(

@@ -95,11 +95,7 @@ def interval_over_windows(statistic: Statistic, files: Int[Array, " windows"]) -
 
 
 def file_weights(files: Int[Array, " windows"]) -> Float[Array, "draws windows"]:
-    """Return what share each window has in every resampling of files; the same for the same files.
-
-    Args:
-        files: the file that each window lies in (`Windows.files`).
-    """
+    """Return what share each window has in every resampling of files; the same for the same files."""
     return _weights_of(tuple(np.asarray(files).tolist()))
 
 

@@ -1,9 +1,10 @@
 """The smallest matrices that a finding speaks about: below, everything holds by accident."""
 
+import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators.findings.inputs import NotApplicableError
+from generators.findings.inputs import NotApplicableError, Weights
 from generators.maths.blocks import spread_ids
 
 FEWEST_POSITIONS = 16
@@ -14,22 +15,12 @@ ASKED_TOKENS = 8192  # tokens sampled from a larger vocabulary
 
 
 def check_positions(P: Array) -> None:
-    """Refuse a position embedding (n, d) that is too small.
-
-    Raises:
-        NotApplicableError: fewer than 16 positions or 16 channels.
-    """
     if len(P) < FEWEST_POSITIONS:
         raise NotApplicableError(f"P has only {len(P)} positions; a curve needs at least {FEWEST_POSITIONS}.")
     check_channels(P.shape[1])
 
 
 def check_tokens(E: Array) -> None:
-    """Refuse a token embedding (V, d) that is too small.
-
-    Raises:
-        NotApplicableError: fewer than 100 tokens or 16 channels.
-    """
     if len(E) < FEWEST_TOKENS:
         raise NotApplicableError(f"There are only {len(E)} tokens; at least {FEWEST_TOKENS} are needed.")
     check_channels(E.shape[1])
@@ -41,11 +32,7 @@ def asked_tokens(E: Float[Array, "V d"]) -> Int[Array, " tokens"] | None:
 
 
 def check_width(embedding: Array, gain_or_matrix: Array) -> None:
-    """Refuse embeddings that do not live in the stream itself.
-
-    Raises:
-        NotApplicableError: they are narrower or wider than what the blocks read; a projection stands in between.
-    """
+    """Refuse embeddings that do not live in the stream itself."""
     width, d = embedding.shape[1], gain_or_matrix.shape[0]
     if width != d:
         raise NotApplicableError(
@@ -54,10 +41,14 @@ def check_width(embedding: Array, gain_or_matrix: Array) -> None:
 
 
 def check_channels(d: int) -> None:
-    """Refuse a stream that is too narrow.
-
-    Raises:
-        NotApplicableError: fewer than 16 channels.
-    """
     if d < FEWEST_CHANNELS:
         raise NotApplicableError(f"The stream has only {d} channels; at least {FEWEST_CHANNELS} are needed.")
+
+
+def nonconstant_positions(weights: Weights) -> Float[Array, "n d"] | None:
+    """Return the position embeddings in float64; None if there are none, or if all rows after the first are equal."""
+    if "position_embedding" not in weights:
+        return None
+    P = np.asarray(weights["position_embedding"], np.float64)
+    rest = P[1:] if len(P) > 2 else P
+    return P if np.ptp(rest, axis=0).any() else None

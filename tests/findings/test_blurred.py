@@ -8,8 +8,7 @@ import pytest
 from generators.base.architecture import Buckets, Rotary
 from generators.findings import plantings
 from generators.findings.blurred import FINDING
-from generators.findings.blurred.measure import GROUP, looks
-from generators.findings.blurred.reduced import COMPONENTS, Reduced, reduce, why_not
+from generators.findings.blurred.measure import COMPONENTS, GROUP, Reduced, looks, reduce, why_not
 from generators.findings.positional import queries_and_keys, scoring, stream_of
 from generators.maths.curve import grouped
 from tests import synthetic

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.channels.centers import centers
-from generators.findings.frequency.line import channel_line
-from generators.findings.outliers.lists import outlier_lists
+from generators.findings.channels.measure import centers
+from generators.findings.frequency.measure import channel_line
+from generators.findings.outliers.ends import outlier_lists
 from generators.findings.outliers.tokens import OutlierTokens
-from generators.findings.zero_layer.partners import alike, partners
+from generators.findings.zero_layer.measure import alike, partners
 from tests import synthetic
 
 BY_NAME = {finding.name: finding for finding in FINDINGS}

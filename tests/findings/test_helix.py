@@ -10,7 +10,7 @@ from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
 from generators.findings import plantings
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.helix import chance
-from generators.findings.helix.information import information
+from generators.findings.helix.along import information
 from generators.maths import curve, surrogates
 from generators.maths.sines import sines
 from generators.site.words import caption

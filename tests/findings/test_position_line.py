@@ -5,8 +5,7 @@ import pytest
 
 from generators.findings.position_line import FINDING
 from generators.findings.position_line.figures import upright
-from generators.findings.position_line.measure import channel_shares, first_component
-from generators.findings.position_line.sums import PositionSums
+from generators.findings.position_line.measure import PositionSums, channel_shares, first_component
 from generators.findings.running import FOLDS
 from tests import synthetic
 from tests.findings.stand_in import measure_run

@@ -13,7 +13,7 @@ from generators.checkpoint.positions import alibi_slopes, rotary, split_sinusoid
 from generators.checkpoint.reading import read_architecture
 from generators.findings.inputs import Inputs
 from generators.findings.position_scheme import FINDING
-from generators.findings.position_scheme.biases import bucketed, permuted
+from generators.findings.position_scheme.measure import bucketed, permuted
 from generators.site.words import caption
 from tests import synthetic
 

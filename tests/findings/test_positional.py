@@ -8,7 +8,7 @@ import pytest
 from generators.base.architecture import Buckets, Rotary
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention.heads import PAIRINGS, random_keys
-from generators.findings.heads.kernel import weights_on_previous
+from generators.findings.heads.measure import weights_on_previous
 from generators.findings.inputs import NotApplicableError
 from generators.findings.positional import queries_and_keys, scoring, stream_of
 from generators.maths.kernels import attention

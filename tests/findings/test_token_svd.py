@@ -8,7 +8,7 @@ from scipy.stats import rankdata, spearmanr
 
 from generators.base.text import two
 from generators.findings.token_svd import FINDING as TOKEN_SVD
-from generators.findings.token_svd.extremes import extremes
+from generators.findings.token_svd.measure import extremes
 from generators.findings.token_svd.separation import auc
 from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic

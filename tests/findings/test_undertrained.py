@@ -6,8 +6,7 @@ import pytest
 from generators.findings import plantings
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.undertrained import FINDING
-from generators.findings.undertrained.measure import matched
-from generators.findings.undertrained.prompts import repeated
+from generators.findings.undertrained.measure import matched, repeated
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn, measure_run

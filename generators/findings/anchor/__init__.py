@@ -12,7 +12,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="anchor",
     words=words_of(__name__),
-    version=1,
     needs=(RUN,),
     uses=("position_embedding",),
     config=("n_layer", "n_head", "d_model", "causal"),

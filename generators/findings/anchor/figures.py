@@ -1,12 +1,10 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from generators.drawing import style
 from generators.findings.anchor.measure import AnchorHeadRow, AnchorMetrics, AnchorStageRow, RowCosts
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 
 COSTS = (
     ("first_by_mean", "row 0 by the mean row"),
@@ -28,15 +26,8 @@ def figures(measured: Measurements[AnchorMetrics]) -> list[Figure]:
 
 
 def draw_heads(rows: list[AnchorHeadRow]) -> Any:
-    values = np.array([row["on_first"] for row in rows]).reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
-    layers, heads = values.shape
-    figure, ax = style.plot(width=4.6, height=0.8 + 2.4 * max(0.5, min(1.6, layers / heads)))
-    image = ax.imshow(values, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-    ax.set(xlabel="head", ylabel="layer")
-    style.whole_numbers(ax.xaxis, ax.yaxis)
-    ax.grid(False)
-    figure.colorbar(image, ax=ax, label="attention to\nthe first token")
-    return figure
+    values = numbers(rows, "on_first").reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
+    return style.head_maps([("", values)], 4.6, 2.4, "attention to\nthe first token")
 
 
 def draw_stages(rows: list[AnchorStageRow]) -> Any:

@@ -6,19 +6,11 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.runs import Run, WindowLoss, Windows
+from generators.findings import running
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import drawn
-from generators.findings.running import (
-    SEED,
-    Ran,
-    WindowMean,
-    first_windows,
-    mean_over_windows,
-    ran,
-    ratio_over_windows,
-)
+from generators.findings.sizes import nonconstant_positions
 
 WINDOWS = 64
 FIRST_QUERY = 64  # first query that counts for attention to the first token; at most half a window
@@ -64,10 +56,10 @@ class RowCosts(TypedDict):
     """
 
     unit: str
-    first_by_mean: WindowMean
-    first_by_second: WindowMean
-    all_but_first: WindowMean
-    all_rows: WindowMean
+    first_by_mean: running.WindowMean
+    first_by_second: running.WindowMean
+    all_but_first: running.WindowMean
+    all_rows: running.WindowMean
     share: float
     share_low: float
     share_high: float
@@ -84,16 +76,13 @@ class AnchorMetrics(TypedDict):
     stages: list[AnchorStageRow]
     massive_by_chance: StoredChance | None
     rows: RowCosts | None
-    ran: Ran
+    ran: running.Ran
 
 
 def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
-    """Measure attention to the first token, activations there, and the loss without its row of P.
-
-    Runs the model on 64 windows. Reads `position_embedding` (n, d) where there is one.
-    """
+    """Measure attention to the first token, activations there, and the loss without its row of P."""
     run = model_of(inputs)
-    windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS)
+    windows = run.windows(WINDOWS, running.SEED, PASSES / WINDOWS)
     n = windows.ids.shape[1]
     early = min(FIRST_QUERY, n // 2)
     looks = _attention(run, windows, early)
@@ -103,7 +92,7 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
     largest = max(range(len(stages)), key=lambda layer: stage_rows[layer]["over_median"])
     rows = []
     for index in range(looks.shape[1]):
-        mean = mean_over_windows(looks[:, index, 0], windows.files)
+        mean = running.mean_over_windows(looks[:, index, 0], windows.files)
         n_head = inputs.architecture.n_head
         rows.append(
             AnchorHeadRow(
@@ -119,19 +108,16 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
         stages=stage_rows,
         massive_by_chance=stages[largest].chance(),
         rows=None if P is None else _row_costs(run, windows, P[:n]),
-        ran=ran(run, windows),
+        ran=running.ran(run, windows),
     )
     tables = {
-        "heads": table_of("Heads by attention to the first token", list(AnchorHeadRow.__annotations__), rows),
-        "stages": table_of(
-            "Activations at the first token by layer", list(AnchorStageRow.__annotations__), stage_rows
-        ),
+        "heads": table_of("Heads by attention to the first token", AnchorHeadRow, rows),
+        "stages": table_of("Activations at the first token by layer", AnchorStageRow, stage_rows),
     }
     return Measurements(metrics, tables)
 
 
 def _attention(run: Run, windows: Windows, early: int) -> Float[Array, "windows heads early"]:
-    """Return every window's mean attention to each of its early positions, from the queries after them."""
     found = np.zeros((len(windows.ids), run.architecture.n_layer, run.architecture.n_head, early))
 
     def see(layer: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
@@ -163,7 +149,6 @@ class _Sizes:
         self.medians += float(np.median(sizes, axis=(1, 2)).sum())
 
     def over_median(self) -> Float[Array, " n"]:
-        """Return the largest mean |activation| at every position, over the median |activation|."""
         largest = self.sums.max(axis=1)
         return largest / self.medians if self.medians > 0 else np.zeros_like(largest)
 
@@ -197,19 +182,19 @@ def _row_costs(run: Run, windows: Windows, P: Float[Array, "n d"]) -> RowCosts:
 
     by_mean = _extra(run, loss, without(0), base)
     everything = _extra(run, loss, np.broadcast_to(mean, P.shape), base)
-    share, low, high = ratio_over_windows(by_mean, everything, windows.files)
-    few = first_windows(windows, FEW_WINDOWS)
+    share, low, high = running.ratio_over_windows(by_mean, everything, windows.files)
+    few = running.first_windows(windows, FEW_WINDOWS)
     few_loss = run.loss(few)
     few_base = few_loss.per_window()
     count = run.affordable(OTHER_ROWS, len(P), FEW_WINDOWS)
-    others = np.random.default_rng(SEED).permutation(np.arange(1, len(P)))[:count].tolist()
+    others = np.random.default_rng(running.SEED).permutation(np.arange(1, len(P)))[:count].tolist()
     costs = [float(_extra(run, few_loss, without(row), few_base).mean()) for row in (0, *others)]
     return RowCosts(
         unit=loss.unit,
-        first_by_mean=mean_over_windows(by_mean, windows.files),
-        first_by_second=mean_over_windows(_extra(run, loss, np.vstack([P[1:2], P[1:]]), base), windows.files),
-        all_but_first=mean_over_windows(_extra(run, loss, without(*range(1, len(P))), base), windows.files),
-        all_rows=mean_over_windows(everything, windows.files),
+        first_by_mean=running.mean_over_windows(by_mean, windows.files),
+        first_by_second=running.mean_over_windows(_extra(run, loss, np.vstack([P[1:2], P[1:]]), base), windows.files),
+        all_but_first=running.mean_over_windows(_extra(run, loss, without(*range(1, len(P))), base), windows.files),
+        all_rows=running.mean_over_windows(everything, windows.files),
         share=share,
         share_low=low,
         share_high=high,

@@ -13,7 +13,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="attention",
     words=words_of(__name__),
-    version=1,
     needs=("position_embedding", *(f"blocks.*.attn.{name}" for name in "qkvo")),
     uses=(
         *positional.ROLES,

@@ -9,10 +9,10 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.attention.heads import Head
-from generators.findings.attention.measure import ROLES, AttentionMetrics, LayerShare, Matrix, Source
+from generators.findings.attention.measure import ROLES, AttentionMetrics, ByMatrix, Source
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 
 LARGEST_LOG_RATIO = 0.8  # log ratio of squared overlap to chance at which the panels' colors saturate
 NEARBY = 16  # offsets shown on each side of a chosen head's kernel
@@ -46,7 +46,7 @@ def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
     ]
 
 
-def _shares_of(metrics: AttentionMetrics) -> dict[Source, dict[Matrix, list[LayerShare]]]:
+def _shares_of(metrics: AttentionMetrics) -> dict[Source, ByMatrix]:
     of_P, of_E = metrics["shares"]["P"], metrics["shares"]["E"]
     return {"P": of_P, "E": of_E} if of_E else {"P": of_P}
 
@@ -67,16 +67,14 @@ def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
     return figure
 
 
-def draw_shares(shares: dict[Source, dict[Matrix, list[LayerShare]]], chance: float, k: int) -> Any:
+def draw_shares(shares: dict[Source, ByMatrix], chance: float, k: int) -> Any:
     figure = style.canvas(width=3.9 * len(shares) + 1.4, height=3.4)
     for index, (source, matrices) in enumerate(shares.items()):
         ax = figure.add_subplot(1, len(shares), index + 1)
         for colour, (name, rows) in zip(style.COLOURS, matrices.items(), strict=False):
             layers = [row["layer"] for row in rows]
-            raw = np.array([row["raw"] for row in rows], float)
-            folded = np.array([row["folded"] for row in rows], float)
-            ax.plot(layers, raw, "o-", ms=4, lw=1.2, color=colour, label=name)
-            ax.plot(layers, folded, ":", lw=1.2, color=colour)
+            ax.plot(layers, numbers(rows, "raw"), "o-", ms=4, lw=1.2, color=colour, label=name)
+            ax.plot(layers, numbers(rows, "folded"), ":", lw=1.2, color=colour)
         ax.axhline(chance, ls="--", lw=1, color=style.INK, label="chance")
         ax.set(yscale="log", xlabel="layer", ylabel=f"share in {source}'s top {k}\n(dotted: gain folded in)")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -94,14 +94,7 @@ def _looked(
     keys_at_random: Int[Array, "queries draws"],
     causal: bool,
 ) -> tuple[Kernel, Float[Array, " queries"], Float[Array, " draws"]]:
-    """Return a head's kernel, each counted query's weight on the previous token, and the mean one on random keys.
-
-    Args:
-        parts: query positions and their weights on all keys, some rows at a time.
-        n: number of positions.
-        keys_at_random: of every query that counts.
-        causal: whether later keys are hidden.
-    """
+    """Return a head's kernel, each counted query's weight on the previous token, and the mean one on random keys."""
     sums, previous = OffsetSums(n, causal), []
     at_random, seen = np.zeros(keys_at_random.shape[1]), 0
     for positions, weights in parts:

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -16,9 +16,8 @@ from generators.findings.attention.with_tokens import (
 )
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import DRAWS, drawn
-from generators.findings.sizes import check_positions, check_width
+from generators.findings.sizes import check_positions, check_width, nonconstant_positions
 from generators.maths.kernels import first_query
 from generators.maths.resampling import Sense
 from generators.maths.rotations import shares_in_subspace, top_overlaps
@@ -55,11 +54,12 @@ class LayerShare(TypedDict):
     folded: float | None
 
 
-class Shares(TypedDict):
-    """Shares by matrix in the top directions of P and, where it is there, of E."""
+ByMatrix = dict[Matrix, list[LayerShare]]
 
-    P: dict[Matrix, list[LayerShare]]
-    E: dict[Matrix, list[LayerShare]] | None
+
+class Shares(TypedDict):
+    P: ByMatrix
+    E: ByMatrix | None
 
 
 class PositionalKernels(TypedDict):
@@ -98,8 +98,6 @@ class AttentionChances(SubspaceChances):
 
 
 class AttentionMetrics(TypedDict):
-    """Overlaps of weights with the k strongest directions of P and E, and the positional kernels."""
-
     k: int
     chance_share: float
     chance_top5: float
@@ -113,8 +111,6 @@ class AttentionMetrics(TypedDict):
 
 
 class ShareRow(TypedDict):
-    """One matrix of one layer; the last two are None without E."""
-
     layer: int
     matrix: Matrix
     in_P: float | None
@@ -123,23 +119,8 @@ class ShareRow(TypedDict):
     in_E_folded: float | None
 
 
-class CornerRow(TypedDict):
-    """The leading corner of one panel of layer 0."""
-
-    embedding: Source
-    matrix: Matrix
-    raw: float
-    folded: float | None
-    chance: float
-
-
 def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
-    """Measure how attention weights and MLP inputs overlap with P (and E), and what positions alone attend to.
-
-    Reads `position_embedding` (n, d) and `blocks.*.attn.q/k/v/o` (d, m) with their norms and biases;
-    `blocks.*.mlp.in` (d, f), `token_embedding` (V, d) and `token_type_embedding` (types, d) when there; frequencies
-    say which tokens are drawn.
-    """
+    """Measure how attention weights and MLP inputs overlap with P (and E), and what positions alone attend to."""
     weights, architecture = inputs.weights, inputs.architecture
     P = _positions(weights)
     n, d = P.shape
@@ -228,9 +209,6 @@ def _bases(weights: Weights, P: Float[Array, "n d"]) -> Bases:
     return bases
 
 
-# Shares of every layer
-
-
 def _matrices(weights: Weights, layer: int) -> Iterator[tuple[Matrix, Array, Array | None]]:
     for name, role in ROLES.items():
         if f"blocks.{layer}.{role}" not in weights:
@@ -261,27 +239,18 @@ def _share_rows(weights: Weights, n_layer: int, bases: Bases, k: int) -> list[Sh
 
 
 def _shares(rows: list[ShareRow], with_tokens: bool) -> Shares:
-    def in_positions(row: ShareRow) -> LayerShare:
-        return {"layer": row["layer"], "raw": row["in_P"], "folded": row["in_P_folded"]}
+    def by_matrix(raw: Literal["in_P", "in_E"], folded: Literal["in_P_folded", "in_E_folded"]) -> ByMatrix:
+        found: ByMatrix = {name: [] for name in ROLES}
+        for row in rows:
+            found[row["matrix"]].append({"layer": row["layer"], "raw": row[raw], "folded": row[folded]})
+        return {name: layers for name, layers in found.items() if layers}
 
-    def in_tokens(row: ShareRow) -> LayerShare:
-        return {"layer": row["layer"], "raw": row["in_E"], "folded": row["in_E_folded"]}
-
-    return {"P": _by_matrix(rows, in_positions), "E": _by_matrix(rows, in_tokens) if with_tokens else None}
-
-
-def _by_matrix(rows: list[ShareRow], share: Callable[[ShareRow], LayerShare]) -> dict[Matrix, list[LayerShare]]:
-    found = {name: [share(row) for row in rows if row["matrix"] == name] for name in ROLES}
-    return {name: layers for name, layers in found.items() if layers}
-
-
-# Overlaps of layer 0
+    return {"P": by_matrix("in_P", "in_P_folded"), "E": by_matrix("in_E", "in_E_folded") if with_tokens else None}
 
 
 def _layer_0(
     weights: Weights, bases: Bases
 ) -> tuple[dict[Source, dict[Matrix, RawAndFolded]], dict[str, Float[Array, "a b"]]]:
-    """Return the sums of the leading corners of layer 0's squared-overlap panels, and the panels themselves."""
     top5: dict[Source, dict[Matrix, RawAndFolded]] = {source: {} for source in bases}
     panels: dict[str, Array] = {}
     for name, W, folded in _matrices(weights, 0):
@@ -305,11 +274,8 @@ def _corner(overlaps: Float[Array, "p q"]) -> float:
     return float(overlaps[:CORNER, :CORNER].sum())
 
 
-# Tables
-
-
 def _tables(metrics: AttentionMetrics, shares: list[ShareRow]) -> dict[str, Table]:
-    corners: list[CornerRow] = [
+    corners = [
         {"embedding": source, "matrix": name, **both, "chance": metrics["chance_top5"]}
         for source, matrices in metrics["top5"].items()
         for name, both in matrices.items()
@@ -322,14 +288,10 @@ def _tables(metrics: AttentionMetrics, shares: list[ShareRow]) -> dict[str, Tabl
             shares,
         ),
         "top5": table_of(
-            "Layer 0: squared overlap of the five leading directions with five of P or E",
-            list(CornerRow.__annotations__),
-            corners,
+            "Layer 0: squared overlap of the five leading directions with five of P or E", corners[0], corners
         ),
         "positional_kernels": table_of(
-            "What each head attends to if it sees positions alone",
-            list(Head.__annotations__),
-            metrics["positional_kernels"]["heads"],
+            "What each head attends to if it sees positions alone", Head, metrics["positional_kernels"]["heads"]
         ),
         **_token_table(metrics["token_kernels"]),
     }
@@ -339,4 +301,4 @@ def _token_table(kernels: TokenKernels | None) -> dict[str, Table]:
     if kernels is None:
         return {}
     title = f"What each head attends to with tokens on the positions ({kernels['draws']} draws)"
-    return {"token_kernels": table_of(title, list(TokenHead.__annotations__), kernels["heads"])}
+    return {"token_kernels": table_of(title, TokenHead, kernels["heads"])}

@@ -69,8 +69,6 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Which token of a pool is at each position in every draw, and the query positions."""
-
     pool: Float[Array, "pool d"]
     tokens: Int[Array, "draws n"]
     queries: Int[Array, "draws queries"]
@@ -82,7 +80,8 @@ def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
     offsets = _offsets(sample.queries, len(P), inputs.architecture.causal)
     added = inputs.weights.get("token_type_embedding")
     rows = P if added is None else P + added[0]
-    layers = [_layer(inputs.weights, inputs.architecture, rows, sample, i, offsets) for i in range(_layers(inputs))]
+    architecture = inputs.architecture
+    layers = [_layer(inputs.weights, architecture, rows, sample, i, offsets) for i in range(architecture.n_layer)]
     near = np.concatenate([layer[0] for layer in layers])  # (heads, draws, offsets)
     unordered = np.max([layer[1] for layer in layers], axis=0)
     mean = np.nanmean(near, axis=1)
@@ -107,10 +106,6 @@ def can_have_tokens(weights: Weights, architecture: Architecture) -> bool:
 def _offsets(queries: Int[Array, "draws queries"], n: int, causal: bool) -> Int[Array, " offsets"]:
     first = 0 if causal else max(-REACH, int(queries.min()) - (n - 1))
     return np.arange(first, min(REACH, int(queries.max())) + 1)
-
-
-def _layers(inputs: Inputs) -> int:
-    return inputs.architecture.n_layer
 
 
 def _sample(inputs: Inputs, n: int) -> tuple[_Sample, str]:
@@ -142,7 +137,6 @@ def _layer(
     layer: int,
     offsets: Int[Array, " offsets"],
 ) -> tuple[Float[Array, "heads draws offsets"], Float[Array, " pairings"]]:
-    """Return one layer's attention near the query, and the largest mean weight of a head on random keys."""
     inner = _Projected.of(weights, architecture, rows, sample.pool, layer)
     near = np.full((architecture.n_head, DRAWS, len(offsets)), np.nan)
     at_random = np.zeros((architecture.n_head, PAIRINGS))

@@ -13,7 +13,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="blurred",
     words=words_of(__name__),
-    version=1,
     needs=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k"),
     uses=positional.ROLES,
     config=positional.CONFIG,

@@ -12,7 +12,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="channel_use",
     words=words_of(__name__),
-    version=1,
     needs=(RUN, "token_embedding"),
     uses=("position_embedding", "blocks.*.ln2.gain", FREQUENCIES),
     config=("n_layer", "d_model", "post_norm"),

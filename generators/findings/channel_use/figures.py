@@ -6,7 +6,7 @@ import numpy as np
 from generators.drawing import style
 from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, ValueRow, Why
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 
 LABELS: dict[Why, str] = {"frequency": "frequency", "ln2": "ln2", "position": "position"}
 LINEAR_UP_TO = 0.001  # the cost axis is linear below this, so it can show 0 and negative values
@@ -27,10 +27,10 @@ def draw_costs(swept: list[SweptRow], rows: list[ChannelUseRow], unit: str) -> A
     with_rho = any(row["unigram_rho"] is not None for row in swept)
     figure = style.canvas(width=7.6 if with_rho else 5.0, height=3.6)
     axes = figure.subplots(1, 1 + with_rho, sharey=True, squeeze=False)[0]
-    costs = np.array([row["cost"] for row in ordered])
+    costs = numbers(ordered, "cost")
     across = [np.arange(1.0, len(ordered) + 1)]
     if with_rho:
-        across.append(np.array([row["unigram_rho"] for row in ordered], float))
+        across.append(numbers(ordered, "unigram_rho"))
     names = {row["channel"]: f"{LABELS[row['why']]}: {row['channel']}" for row in rows}
     for ax, places in zip(axes, across, strict=True):
         ax.plot(places, costs, "o", ms=3, color=style.COLOURS[0])
@@ -56,10 +56,8 @@ def draw_values(rows: list[ValueRow]) -> Any:
         these = [row for row in rows if row["why"] == why]
         layers = [row["layer"] for row in these]
         label = f"{LABELS[why]}: {these[0]['channel']}"
-        there = np.array([row["token_there"] for row in these], float)
-        after = np.array([row["next_token"] for row in these], float)
-        ax.plot(layers, there, "o-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
-        ax.plot(layers, after, "o:", ms=3, lw=1.2, color=style.COLOURS[index])
+        ax.plot(layers, numbers(these, "token_there"), "o-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
+        ax.plot(layers, numbers(these, "next_token"), "o:", ms=3, lw=1.2, color=style.COLOURS[index])
     ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
     ax.set_ylim(-1, 1)
     style.whole_numbers(ax.xaxis)

@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 from generators.base.runs import Run, WindowLoss, Windows
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, table_of
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.running import SEED, Ran, first_windows, mean_over_windows, ran
+from generators.findings.sizes import nonconstant_positions
 from generators.maths.channels import consistent_channel
 from generators.maths.ranks import pearson, spearman, strongest_channel
 
@@ -77,10 +77,7 @@ class ChannelUseMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
-    Runs the model on 32 windows once for every channel; of models wider than 256, 128 channels on four windows.
-
-    Reads `token_embedding` (V, d) and the best frequencies for the channel that goes with them, `blocks.*.ln2.gain`
-    for the one that ln2 singles out, `position_embedding` for the one in which positions vary most.
+    The model runs on 32 windows once for every channel; if wider than 256, with 128 channels on four windows.
     """
     run = model_of(inputs)
     wide = inputs.architecture.d_model > WIDE
@@ -111,12 +108,12 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
         ran=ran(run, windows),
     )
     tables = {
-        "channels": table_of("Channels held at their mean", list(ChannelUseRow.__annotations__), rows),
-        "swept": table_of("Every channel held at its mean", list(SweptRow.__annotations__), swept),
+        "channels": table_of("Channels held at their mean", ChannelUseRow, rows),
+        "swept": table_of("Every channel held at its mean", SweptRow, swept),
     }
     if values:
         title = "Values of the channels and log-frequencies"
-        tables["values"] = table_of(title, list(ValueRow.__annotations__), values)
+        tables["values"] = table_of(title, ValueRow, values)
     return Measurements(metrics, tables)
 
 
@@ -186,11 +183,9 @@ class _Predictions:
 
     @property
     def divergence(self) -> float | None:
-        """Return the mean divergence of predictions from frequencies, in nats."""
         return self._divergence / self._count if self._count and self._unigram is not None else None
 
     def rho(self, before: "_Predictions") -> float | None:
-        """Return the rank correlation of what tokens gained since `before` with how frequent they are."""
         now, then, log_frequency = self.mean, before.mean, self._log_frequency
         if now is None or then is None or log_frequency is None:
             return None

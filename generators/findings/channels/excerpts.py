@@ -19,10 +19,7 @@ Span = tuple[np.float64, np.float64]
 
 
 def chunk(E: Float[Array, "V d"], mean: Float[Array, " d"], std: Float[Array, " d"]) -> dict[str, Array]:
-    """Return a chunk of E, and histograms of its first rows (over channels) and columns (over all tokens).
-
-    `mean` and `std` are those of every channel over tokens.
-    """
+    """Return a chunk of E, and histograms of its first rows (over channels) and columns (over all tokens)."""
     first, channel = plain_tokens(norms(E)), striped_channels(mean, std)
     tokens = np.arange(first, min(first + CHUNK_TOKENS, len(E)))
     channels = np.arange(channel, min(channel + CHUNK_CHANNELS, E.shape[1]))
@@ -100,7 +97,6 @@ def pair_channels(ranking: Int[Array, " d"], k: int) -> Int[Array, " four"]:
 def _histograms(
     rows: Float[Array, "count values"], bins: int, within: Span
 ) -> tuple[Int[Array, "count bins"], Float[Array, " edges"]]:
-    """Return one histogram per row, all with the same edges; values outside are left out."""
     counts = [np.histogram(row, bins, within)[0] for row in rows]
     return np.array(counts, np.int32), np.linspace(*within, bins + 1, dtype=np.float32)
 

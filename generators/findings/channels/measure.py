@@ -1,24 +1,19 @@
+from typing import cast
+
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.channels import excerpts
-from generators.findings.channels.centers import Centers, centers
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import check_positions
+from generators.maths import rotations
 from generators.maths.blocks import mean_and_std
 from generators.maths.ranks import spearman
 from generators.maths.resampling import block_weights, resample_items, spearman_of, spreads
-from generators.maths.rotations import (
-    both_channel_variances,
-    channel_variances,
-    channels_for,
-    low_variance_overlaps,
-    rank_correlations,
-)
 from generators.maths.spectra import components_for, gram, participation_ratio, svd
 
 SMALLEST_GAP = 0.1  # gap in log10 std
@@ -27,6 +22,19 @@ TOP_VECTORS = 5
 TRACES = 12  # channels drawn of each kind
 TABLE_ROWS = 20
 SEED = 20211201
+
+
+class Centers(TypedDict):
+    """Over channels: the median |mean| over std, the share where |mean| is below std, and rho of |mean| with std.
+
+    Of positions (row 0 left out), and of tokens, None without any. Constant channels are left out.
+    """
+
+    position_mean_over_std: float
+    position_centered_share: float
+    position_rho: float | None
+    token_mean_over_std: float | None
+    token_rho: float | None
 
 
 class ChannelsChances(TypedDict):
@@ -76,25 +84,14 @@ class ChannelsMetrics(TokensByChannel):
     intervals: ChannelsIntervals
 
 
-class ChannelRow(TypedDict):
-    channel: int
-    position_std: float
-    position_mean: float
-    share_of_variance: float
-    position_channel: bool
-
-
 def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
-    """Measure how P's variance spreads over channels.
-
-    Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there.
-    """
+    """Measure how P's variance spreads over channels."""
     P, std = _positions(inputs.weights)
     E = inputs.weights.get("token_embedding")
     moments = None if E is None else mean_and_std(E)
     chosen, gap = position_channels(std)
     right = svd(P)[2][:TOP_VECTORS]
-    variance = std**2
+    variance, gaussian = std**2, np.random.default_rng(SEED).standard_normal(P[1:].shape)
     metrics: ChannelsMetrics = {
         "position_std": std.tolist(),
         "position_channels": chosen.tolist(),
@@ -103,7 +100,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
         "channels_for_90": components_for(variance, 0.90),
         "channels_for_95": components_for(variance, 0.95),
         "channels_for_99": components_for(variance, 0.99),
-        "channels_for_90_gaussian": components_for(_gaussian_variance(*P.shape), 0.90),
+        "channels_for_90_gaussian": components_for(gaussian.var(axis=0), 0.90),
         "participation_ratio": participation_ratio(right).tolist(),
         "centers": centers(P[1:], std, moments),
         "n_channels": P.shape[1],
@@ -150,25 +147,13 @@ def position_channels(std: Float[Array, " d"]) -> tuple[Int[Array, " k"], float 
     return ranking[: above if found else 0], gap
 
 
-def _gaussian_variance(n: int, d: int) -> Float[Array, " d"]:
-    """Return the variances of d channels of Gaussian rows, as many as P has but the first."""
-    return np.random.default_rng(SEED).standard_normal((n - 1, d)).var(axis=0)
-
-
 def _tokens_by_channel(
     moments: tuple[Float[Array, " d"], Float[Array, " d"]] | None,
     std: Float[Array, " d"],
     chosen: Int[Array, " k"],
 ) -> TokensByChannel:
     if moments is None:
-        return {
-            "token_mean": None,
-            "token_std": None,
-            "spearman_position_std_token_std": None,
-            "spearman_position_std_token_mean": None,
-            "low_variance_overlap": None,
-            "low_variance_overlap_chance": None,
-        }
+        return cast(TokensByChannel, dict.fromkeys(TokensByChannel.__annotations__))
     mean, token_std = moments
     k, d = len(chosen), len(std)
     weakest = np.argsort(token_std, kind="stable")[:k]
@@ -187,19 +172,21 @@ def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> Ch
     rng = np.random.default_rng(SEED)
     d = P.shape[1]
     away = P[1:] - P[1:].mean(axis=0)
-    turned = channel_variances(np.linalg.svd(away, compute_uv=False) ** 2, d, DRAWS, rng)
-    few = drawn("channels of P turned at random", channels_for(turned, 0.90) / d, "at most")
+    turned = rotations.channel_variances(np.linalg.svd(away, compute_uv=False) ** 2, d, DRAWS, rng)
+    few = drawn("channels of P turned at random", rotations.channels_for(turned, 0.90) / d, "at most")
     if E is None:
         return {"channels_for_90": few, "low_variance_overlap": None, "spearman_position_std_token_std": None}
-    position_variances, token_variances = both_channel_variances(away, gram(E, centred=True) / len(E), DRAWS, rng)
+    position_variances, token_variances = rotations.both_channel_variances(
+        away, gram(E, centred=True) / len(E), DRAWS, rng
+    )
     both = "channels of P and E turned together at random"
     return {
         "channels_for_90": few,
-        "low_variance_overlap": drawn(both, low_variance_overlaps(position_variances, token_variances, k))
+        "low_variance_overlap": drawn(both, rotations.low_variance_overlaps(position_variances, token_variances, k))
         if k
         else None,
         "spearman_position_std_token_std": drawn(
-            both, rank_correlations(position_variances, token_variances), "at most"
+            both, rotations.rank_correlations(position_variances, token_variances), "at most"
         ),
     }
 
@@ -214,7 +201,7 @@ def _intervals(
     if token_std is not None:
         by_channel = interval(resample_items(spearman_of(std, token_std), len(std), RESAMPLES, rng))
     return {
-        "channels_for_90": interval(channels_for(variances, 0.90) / len(std)),
+        "channels_for_90": interval(rotations.channels_for(variances, 0.90) / len(std)),
         "spearman_position_std_token_std": by_channel,
     }
 
@@ -223,7 +210,7 @@ def _table(
     P: Float[Array, "n d"], std: Float[Array, " d"], ranking: Int[Array, " d"], chosen: Int[Array, " k"]
 ) -> Table:
     total, mean, found = float(np.sum(std**2)), P[1:].mean(axis=0), set(chosen.tolist())
-    rows: list[ChannelRow] = [
+    rows = [
         {
             "channel": channel,
             "position_std": float(std[channel]),
@@ -233,7 +220,7 @@ def _table(
         }
         for channel in ranking[:TABLE_ROWS].tolist()
     ]
-    return table_of("The channels that vary most with position", list(ChannelRow.__annotations__), rows)
+    return table_of("The channels that vary most with position", rows[0], rows)
 
 
 def _arrays(P: Float[Array, "n d"], right: Float[Array, "r d"], ranking: Int[Array, " d"]) -> dict[str, Array]:
@@ -246,3 +233,25 @@ def _arrays(P: Float[Array, "n d"], right: Float[Array, "r d"], ranking: Int[Arr
         "weak_traces": P[:, weak].astype(np.float32),
         "right_singular_vectors": right.astype(np.float32),
     }
+
+
+def centers(
+    rows: Float[Array, "n d"],
+    std: Float[Array, " d"],
+    token_moments: tuple[Float[Array, " d"], Float[Array, " d"]] | None,
+) -> Centers:
+    ratios, rho = _ratios(rows.mean(axis=0), std)
+    tokens, token_rho = (None, None) if token_moments is None else _ratios(*token_moments)
+    return {
+        "position_mean_over_std": float(np.median(ratios)),
+        "position_centered_share": float(np.mean(ratios < 1)),
+        "position_rho": rho,
+        "token_mean_over_std": None if tokens is None or not len(tokens) else float(np.median(tokens)),
+        "token_rho": token_rho,
+    }
+
+
+def _ratios(mean: Float[Array, " d"], std: Float[Array, " d"]) -> tuple[Float[Array, " varying"], float | None]:
+    varying = std > 0
+    sizes, std = np.abs(mean[varying]), std[varying]
+    return sizes / std, spearman(sizes, std) if len(std) > 2 else None

@@ -9,7 +9,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="distance",
     words=words_of(__name__),
-    version=1,
     needs=(RUN,),
     uses=("position_embedding",),
     config=("n_head", "causal", "windows", "positions"),

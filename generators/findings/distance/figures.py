@@ -1,7 +1,6 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
@@ -9,7 +8,7 @@ from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.contract import Figure
 from generators.findings.distance.measure import DistanceMetrics, DistanceRow
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 
 MOST_DRAWN = 8
 LABEL = "variance of scores explained by distance"
@@ -29,19 +28,11 @@ def figures(measured: Measurements[DistanceMetrics]) -> list[Figure]:
 
 
 def _shares(rows: list[DistanceRow]) -> Float[Array, "layers heads"]:
-    return np.array([row["share"] for row in rows]).reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
+    return numbers(rows, "share").reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
 
 
 def draw_map(rows: list[DistanceRow]) -> Any:
-    shares = _shares(rows)
-    layers, heads = shares.shape
-    figure, ax = style.plot(width=4.6, height=0.8 + 2.4 * max(0.5, min(1.6, layers / heads)))
-    image = ax.imshow(shares, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-    ax.set(xlabel="head", ylabel="layer")
-    style.whole_numbers(ax.xaxis, ax.yaxis)
-    ax.grid(False)
-    figure.colorbar(image, ax=ax, label="share of variance\nexplained by distance")
-    return figure
+    return style.head_maps([("", _shares(rows))], 4.6, 2.4, "share of variance\nexplained by distance")
 
 
 def choose_head(rows: list[DistanceRow], arrays: dict[str, Array]) -> HeadGrid:

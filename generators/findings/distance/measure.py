@@ -7,9 +7,9 @@ from generators.base.architecture import Architecture
 from generators.base.runs import Run, Windows
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.running import SEED, WINDOWS, Ran, interval_over_windows, ran
+from generators.findings.sizes import nonconstant_positions
 
 REACH = 64  # offsets: 0 to 63 tokens back
 FEWEST = 8  # offsets needed for a profile
@@ -17,8 +17,6 @@ LEAST_SCORE = -1e4  # masks add far lower values
 
 
 class DistanceRow(TypedDict):
-    """One head: which share of its scores' variance over distances one profile explains, and where that peaks."""
-
     layer: int
     head: int
     share: float
@@ -42,11 +40,7 @@ def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
     """Measure every head's scores on 64 windows at offsets up to 63, centred within each query.
 
     Attention doesn't change with a constant of the query, which centring removes: so tables, rotations and biases
-    are on one scale. Reads `position_embedding` (n, d) to see whether its rows differ.
-
-    Raises:
-        NotApplicableError: a head sees too few keys.
-        CannotRunError: where heads look can't be seen in this architecture.
+    are on one scale.
     """
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
@@ -71,7 +65,7 @@ def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
         knows_positions=_knows_positions(inputs, run),
         ran=ran(run, windows),
     )
-    table = table_of("Heads by how much distance alone explains", list(DistanceRow.__annotations__), rows)
+    table = table_of("Heads by how much distance alone explains", DistanceRow, rows)
     mean = profiles.mean(axis=0)
     alone = np.exp(mean - mean.max(axis=1, keepdims=True))
     arrays = {

@@ -2,24 +2,82 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.frequency.tokens import FrequencyTokens
+from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Interval, StoredChance
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.maths.blocks import spread_ids
 from generators.maths.drift import drifting_correlations
 from generators.maths.ranks import unit_ranks
-from generators.maths.resampling import LEVEL, item_weights
+from generators.maths.resampling import (
+    LEVEL,
+    Statistic,
+    item_weights,
+    ranking,
+    resample_items,
+    resampled_ids,
+    spearman_of,
+    weighted_correlation,
+)
 from generators.maths.rotations import best_axis_correlations
 
 TURNS = 100  # draws of turned tokens: ranking thousands of tokens along every axis is expensive
 AXES = "the best axes of tokens turned at random"
 DRIFT = "frequencies that only drift along the ids as the real ones do"
 OTHERS = "channels picked at random"
+
+COMPARED = 5000  # tokens, spread over the ids, used for nulls and the probe
+
+FOLDS = 5  # folds of neighboring ids, so that drift along the ids doesn't help
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # relative to the mean energy of a channel
+
+Correlation = TypedDict("Correlation", {"of": str, "with": str, "rho": float, "low": float, "high": float})
+Pair = tuple[str, str]
+FREQUENCY = "log_frequency"
+
+
+class Contest(TypedDict):
+    """The candidates for a frequency feature by |correlation| with frequency, strongest first.
+
+    `lead` is by how much the first is ahead of the second, each resampling of tokens comparing both on the same ones.
+    """
+
+    order: list[str]
+    lead: float
+    lead_interval: Interval
+
+
+class Probe(TypedDict):
+    """Rank correlation of what the probe reads with frequency, on tokens that it was not fitted on."""
+
+    rho: float
+    interval: Interval
+    n_tokens: int
+    folds: int
+
+
+@dataclass(frozen=True)
+class FrequencyTokens:
+    """What is known of every token in addition to its embedding; an unknown frequency is NaN."""
+
+    vocabulary: Vocabulary | None
+    log_frequency: Float[Array, " V"]
+    norms: Float[Array, " V"]
+
+    @property
+    def known(self) -> Bool[Array, " V"]:
+        return np.isfinite(self.log_frequency)
+
+    @property
+    def compared(self) -> Int[Array, " m"]:
+        known = np.flatnonzero(self.known)
+        return known[spread_ids(len(known), COMPARED)]
 
 
 class FrequencyChances(TypedDict):
@@ -88,3 +146,76 @@ def _weighted_correlations(
     shared = (weights * y) @ x.T / n - mean_x * mean_y
     scale = np.sqrt(np.clip(spread_x * spread_y, 0, None))
     return np.divide(shared, scale, out=np.zeros_like(scale), where=scale > 0)
+
+
+def probe(E: Float[Array, "V d"], tokens: FrequencyTokens, seed: int) -> Probe:
+    """Return how well ridge regression on all channels reads the rank by frequency of tokens spread over the ids.
+
+    It is fitted on four fifths of them and read on the fifth, five times; of five penalties the best counts.
+    """
+    from scipy.stats import rankdata
+
+    ids = tokens.compared
+    ranks = rankdata(tokens.log_frequency[ids]).astype(np.float32)
+    read = _held_out(E, ids, ranks / len(ranks))
+    rhos = [float(spearman_of(column, ranks)(np.ones((1, len(ids))))[0]) for column in read.T]
+    best = int(np.argmax(rhos))
+    drawn = resample_items(spearman_of(read[:, best], ranks), len(ids), RESAMPLES, np.random.default_rng(seed))
+    return {"rho": rhos[best], "interval": interval(drawn), "n_tokens": len(ids), "folds": FOLDS}
+
+
+def _held_out(
+    E: Float[Array, "V d"], ids: Int[Array, " m"], target: Float[Array, " m"]
+) -> Float[Array, "m penalties"]:
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import KFold
+
+    rows = E[ids].astype(np.float32)
+    penalties = np.array(PENALTIES) * float(np.var(rows, axis=0).sum()) * len(rows) / rows.shape[1]
+    read = np.empty((len(ids), len(penalties)), np.float32)
+    for fitted, held_out in KFold(FOLDS).split(rows):
+        model = Ridge(alpha=penalties + np.finfo(np.float32).tiny, solver="cholesky")
+        model.fit(rows[fitted], np.repeat(target[fitted, None], len(penalties), axis=1))
+        read[held_out] = model.predict(rows[held_out])
+    return read
+
+
+def correlations(values: dict[str, Float[Array, " n"]], seed: int) -> tuple[list[Correlation], Contest]:
+    """Return Spearman's correlation of every pair of quantities with its 95 % bootstrap interval, and who leads."""
+    pairs = list(combinations(values, 2))
+    n = len(next(iter(values.values())))
+    rhos = _rhos_of(values, pairs)
+    everyone = rhos(np.ones((1, n)))[0]
+    some = resampled_ids(n)
+    of_some = _rhos_of({name: column[some] for name, column in values.items()}, pairs)
+    drawn = resample_items(of_some, len(some), RESAMPLES, np.random.default_rng(seed))
+    rows: list[Correlation] = []
+    for (a, b), rho, column in zip(pairs, everyone.tolist(), drawn.T, strict=True):
+        low, high = interval(column)
+        rows.append({"of": a, "with": b, "rho": rho, "low": low, "high": high})
+    return rows, _contest(pairs, everyone, drawn)
+
+
+def _contest(pairs: list[Pair], everyone: Float[Array, " pairs"], drawn: Float[Array, "draws pairs"]) -> Contest:
+    candidates = [i for i, (of, _) in enumerate(pairs) if of == FREQUENCY]
+    first, second, *_ = order = sorted(candidates, key=lambda i: -abs(everyone[i]))
+    return {
+        "order": [pairs[i][1] for i in order],
+        "lead": float(abs(everyone[first]) - abs(everyone[second])),
+        "lead_interval": interval(np.abs(drawn[:, first]) - np.abs(drawn[:, second])),
+    }
+
+
+def strength(row: Correlation) -> Interval:
+    ends = sorted((abs(row["low"]), abs(row["high"])))
+    return ends if row["low"] * row["high"] > 0 else [0.0, ends[1]]
+
+
+def _rhos_of(values: dict[str, Float[Array, " n"]], pairs: list[Pair]) -> Statistic:
+    rankings = {name: ranking(quantity) for name, quantity in values.items()}
+
+    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, "draws pairs"]:
+        ranks = {name: ranked(weights) for name, ranked in rankings.items()}
+        return np.stack([weighted_correlation(weights, ranks[a], ranks[b]) for a, b in pairs], axis=1)
+
+    return statistic

@@ -3,16 +3,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from generators.base.text import two
-from generators.findings.facts import (
-    TOKEN_NORM,
-    EntityCount,
-    EntityNames,
-    EntityNote,
-    EntityNumbers,
-    Fact,
-    Facts,
-    by_id,
-)
+from generators.findings import facts
 from generators.findings.frequency.measure import FrequencyMetrics
 from generators.findings.judging import Evidence, Untested, claim, judge
 from generators.findings.measured import Measurements
@@ -80,7 +71,7 @@ def called(found: Measurements[FrequencyMetrics]) -> str:
     return "the frequency channel" if holds else "the channel most correlated with frequency"
 
 
-def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
+def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[facts.Fact]:
     m = found.metrics
     rho = m["channel_rho"]
     for name, what, values, figure in (
@@ -88,21 +79,21 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
         ("rho_norm", "norm", rho["norm"], None),
         ("rho_index", "id", rho["index"], None),
     ):
-        yield EntityNumbers(f"rank correlation with the tokens' {what}", values, figure, "strongest", name=name)
+        yield facts.EntityNumbers(f"rank correlation with the tokens' {what}", values, figure, "strongest", name=name)
     closest = f"{called(found).capitalize()}: of all channels, it correlates most strongly with token frequency"
     ordinary = "An ordinary channel, with the median correlation with frequency"
     one, other = m["frequency_channel"], m["contrast_channel"]
     for channel, says, role in ((one, closest, "frequency"), (other, ordinary, "")):
         said = f"{says} (rank correlation {two(channel['rho'])})."
-        yield EntityNote(channel["channel"], said, named=bool(role), role=role, claim=tracks.id if role else "")
+        yield facts.EntityNote(channel["channel"], said, named=bool(role), role=role, claim=tracks.id if role else "")
 
 
-def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
+def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[facts.Fact]:
     m, arrays = found.metrics, found.arrays
     ids, logs = arrays.get("token_id"), arrays.get("token_log_frequency")
-    yield EntityCount(m["n_tokens"])
-    yield EntityNames(by_id(ids, arrays.get("token_name")) or {})
-    yield EntityNumbers(TOKEN_NORM, by_id(ids, arrays.get("token_norm")), order="largest")
+    yield facts.EntityCount(m["n_tokens"])
+    yield facts.EntityNames(facts.by_id(ids, arrays.get("token_name")) or {})
+    yield facts.EntityNumbers(facts.TOKEN_NORM, facts.by_id(ids, arrays.get("token_norm")), order="largest")
     if ids is None or logs is None or m["proxy"]:
         return
     known = np.isfinite(logs)
@@ -110,10 +101,10 @@ def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator
     if m["source"] == "counts":
         says = "how often it occurs in the training text"
         values = np.rint(np.expm1(values.astype(np.float64))).astype(np.int64)
-    yield EntityNumbers(says, by_id(ids[known], values), "norm-frequency", "largest")
+    yield facts.EntityNumbers(says, facts.by_id(ids[known], values), "norm-frequency", "largest")
     says = f"value in channel {m['frequency_channel']['channel']}, {called(found)}"
-    yield EntityNumbers(says, by_id(ids, arrays.get("token_channel")), "frequency-channel", "strongest")
+    yield facts.EntityNumbers(says, facts.by_id(ids, arrays.get("token_channel")), "frequency-channel", "strongest")
 
 
 RULES = (tracks, is_ln2, shorter)
-FACTS = Facts(entities={"channel": channels, "token": tokens})
+FACTS = facts.Facts(entities={"channel": channels, "token": tokens})

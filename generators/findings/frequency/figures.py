@@ -8,9 +8,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
-from generators.findings.frequency.intervals import FREQUENCY, Correlation
+from generators.findings.frequency.chances import FREQUENCY, Correlation, Probe
 from generators.findings.frequency.measure import FrequencyMetrics
-from generators.findings.frequency.probe import Probe
 from generators.findings.measured import Measurements, StoredChance
 
 QUANTITIES = {

@@ -1,18 +1,15 @@
+from typing import Any
+
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.frequency.chances import FrequencyChances, TokenSample
-from generators.findings.frequency.intervals import Contest, Correlation, correlations, strength
-from generators.findings.frequency.line import ChannelLine, channel_line
-from generators.findings.frequency.probe import Probe, probe
-from generators.findings.frequency.tables import ChannelRhos, tables
-from generators.findings.frequency.tokens import FrequencyTokens
+from generators.findings.frequency import chances
 from generators.findings.inputs import Frequency, Inputs
-from generators.findings.measured import Interval, Measurements
+from generators.findings.measured import Interval, Measurements, Table, finite, row_of, table_of
 from generators.findings.sizes import FEWEST_TOKENS, check_tokens
-from generators.findings.token_cells import names
+from generators.findings.token_cells import cells, names
 from generators.maths.blocks import norms
 from generators.maths.channels import ConsistentChannel, consistent_channel
 from generators.maths.ranks import channel_correlations, rank, spearman
@@ -20,6 +17,33 @@ from generators.maths.spectra import right_singular_vectors
 
 SAMPLE = 4096  # tokens drawn in figures
 SEED = 20211138
+EXTREMES = 20  # tokens listed at either end
+GROUPS = 20  # groups of tokens of similar frequency; any curve could pass through their means
+
+
+class ChannelLine(TypedDict):
+    """The frequency channel as a line in log-frequency, over tokens that occur.
+
+    `r2` is the line's share of the channel's variance, `r2_groups` that of the means of 20 groups by frequency.
+    `zero_at` is where the line crosses zero, as a share of the range from the lowest to the highest log-frequency;
+    `rarer` the share of tokens below the middle of that range, `skewness` of log-frequencies. `mean` is the channel's
+    mean in standard deviations, `mean_expected` what it would be if the line were zero in the middle of the range.
+    """
+
+    r2: float
+    r2_groups: float
+    zero_at: float | None
+    rarer: float
+    skewness: float
+    mean: float
+    mean_expected: float
+    n_tokens: int
+
+
+class ChannelRhos(TypedDict):
+    frequency: list[float]
+    norm: list[float]
+    index: list[float]
 
 
 class FrequencySource(TypedDict):
@@ -63,11 +87,11 @@ class FrequencyMetrics(TypedDict):
     ln2_channel_rank: int | None
     norm_rho: float | None
     norm_rho_index: float | None
-    correlations: list[Correlation]
-    contest: Contest | None
+    correlations: list[chances.Correlation]
+    contest: chances.Contest | None
     line: ChannelLine | None
-    probe: Probe | None
-    chance: FrequencyChances | None
+    probe: chances.Probe | None
+    chance: chances.FrequencyChances | None
     intervals: FrequencyIntervals | None
     n_channels: int
     n_tokens: int
@@ -76,13 +100,12 @@ class FrequencyMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
     """Measure how channels, norms and the first singular direction go with token frequency.
 
-    Reads `token_embedding` (V, d), `blocks.*.ln2.gain` (d,) to compare with the channel that ln2 singles out, the
-    best of the frequencies (without any, the token index stands in), and the vocabulary for names.
+    Without any frequencies, the token index stands in.
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)
     sources, log_frequency = _frequencies(inputs.frequencies, len(E))
-    tokens = FrequencyTokens(inputs.vocabulary, log_frequency, norms(E))
+    tokens = chances.FrequencyTokens(inputs.vocabulary, log_frequency, norms(E))
     rho = _channel_rhos(E, tokens)
     by_strength = np.argsort(np.abs(rho["frequency"]), kind="stable")
     channel, contrast = int(by_strength[-1]), int(by_strength[len(by_strength) // 2])
@@ -104,13 +127,10 @@ def _frequencies(frequencies: tuple[Frequency, ...], V: int) -> tuple[list[Frequ
     if not frequencies:
         index = FrequencySource(source="index", label="token index (a proxy)", coverage=1.0, proxy=True)
         return [index], -np.arange(V, dtype=np.float64)
-    sources = [
-        FrequencySource(source=f.source, label=f.label, coverage=f.coverage, proxy=f.proxy) for f in frequencies
-    ]
-    return sources, frequencies[0].log_frequency
+    return [row_of(FrequencySource, each) for each in frequencies], frequencies[0].log_frequency
 
 
-def _channel_rhos(E: Float[Array, "V d"], tokens: FrequencyTokens) -> dict[str, Float[Array, " d"]]:
+def _channel_rhos(E: Float[Array, "V d"], tokens: chances.FrequencyTokens) -> dict[str, Float[Array, " d"]]:
     """Return every channel's rank correlation with frequency, norm, index, and, for chance, shuffled frequencies."""
     known, everyone = tokens.known, np.ones(len(E), bool)
     shuffled = tokens.log_frequency.copy()
@@ -143,7 +163,7 @@ def _singled_out(inputs: Inputs, width: int) -> ConsistentChannel | None:
 
 def _metrics(
     sources: list[FrequencySource],
-    tokens: FrequencyTokens,
+    tokens: chances.FrequencyTokens,
     rho: dict[str, Float[Array, " d"]],
     channels: tuple[int, int],
     singled_out: ConsistentChannel | None,
@@ -183,35 +203,110 @@ def _metrics(
 def _compare(
     metrics: FrequencyMetrics,
     E: Float[Array, "V d"],
-    tokens: FrequencyTokens,
+    tokens: chances.FrequencyTokens,
     candidates: dict[str, Float[Array, " n"]],
 ) -> None:
-    metrics["correlations"], metrics["contest"] = correlations(candidates, SEED)
+    metrics["correlations"], metrics["contest"] = chances.correlations(candidates, SEED)
     if metrics["proxy"]:
         return
     with_frequency = {row["with"]: row for row in metrics["correlations"] if row["of"] == "log_frequency"}
     norm, ln2 = with_frequency["norm"], metrics["ln2_channel"]
-    compared = TokenSample(E, tokens, SEED)
+    compared = chances.TokenSample(E, tokens, SEED)
     metrics["chance"] = compared.chances()
     metrics["intervals"] = {
-        "frequency_channel": strength(with_frequency["frequency_channel"]),
+        "frequency_channel": chances.strength(with_frequency["frequency_channel"]),
         "norm_rho": [norm["low"], norm["high"]],
         "ln2_channel_rank": None if ln2 is None else compared.rank_interval(ln2),
     }
-    metrics["probe"] = probe(E, tokens, SEED)
+    metrics["probe"] = chances.probe(E, tokens, SEED)
     occurs = candidates["log_frequency"] > candidates["log_frequency"].min()
     metrics["line"] = channel_line(candidates["frequency_channel"][occurs], candidates["log_frequency"][occurs])
 
 
-# Arrays for figures
-
-
-def _arrays(tokens: FrequencyTokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
-    ids = _sample(np.flatnonzero(tokens.known))
+def _arrays(tokens: chances.FrequencyTokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
+    known = np.flatnonzero(tokens.known)
+    ids = np.sort(np.random.default_rng(SEED).choice(known, min(SAMPLE, len(known)), replace=False))
     columns = {"log_frequency": tokens.log_frequency, **columns}
     arrays = {f"token_{name}": np.asarray(column)[ids].astype(np.float32) for name, column in columns.items()}
     return {**arrays, "token_id": ids.astype(np.int32), **names(tokens.vocabulary, ids)}
 
 
-def _sample(ids: Int[Array, " n"]) -> Int[Array, " m"]:
-    return np.sort(np.random.default_rng(SEED).choice(ids, min(SAMPLE, len(ids)), replace=False))
+def tables(
+    tokens: chances.FrequencyTokens,
+    values: Float[Array, " V"],
+    rhos: ChannelRhos,
+    rho: float,
+    pairs: list[chances.Correlation],
+) -> dict[str, Table]:
+    strongest, ends, odd = _strongest(rhos), _extremes(tokens, values), _against_the_trend(tokens, values, rho)
+    against = "Tokens that buck the trend: far more or less frequent than the channel suggests"
+    found = {
+        "channels": table_of("The channels that go with frequency most", strongest[0], strongest),
+        "extremes": table_of("The tokens at either end of the frequency channel", ends[0], ends),
+        "against_the_trend": table_of(against, odd[0], odd),
+    }
+    if pairs:
+        title = "The three candidates, with frequency and with one another"
+        found["correlations"] = table_of(title, chances.Correlation, pairs)
+    return found
+
+
+def _strongest(rhos: ChannelRhos) -> list[dict[str, Any]]:
+    order = np.argsort(-np.abs(rhos["frequency"]), kind="stable")[:EXTREMES].tolist()
+    frequency, norm, index = rhos["frequency"], rhos["norm"], rhos["index"]
+    return [{"channel": c, "rho_frequency": frequency[c], "rho_norm": norm[c], "rho_index": index[c]} for c in order]
+
+
+def _extremes(tokens: chances.FrequencyTokens, values: Float[Array, " V"]) -> list[dict[str, Any]]:
+    # Stable: values of half precision tie, and how other sorts order ties depends on the processor.
+    lowest, highest = (np.argsort(side, kind="stable")[:EXTREMES].tolist() for side in (values, -values))
+    ends = [(i, "lowest") for i in lowest] + [(i, "highest") for i in highest]
+    return [
+        {
+            **cells(tokens.vocabulary, i),
+            "end": end,
+            "value": float(values[i]),
+            "log_frequency": finite(tokens.log_frequency[i]),
+        }
+        for i, end in ends
+    ]
+
+
+def _against_the_trend(
+    tokens: chances.FrequencyTokens, values: Float[Array, " V"], rho: float
+) -> list[dict[str, Any]]:
+    known = tokens.known
+    half = max(1, known.sum()) / 2
+    residual = (rank(tokens.log_frequency, known).ranks - np.sign(rho) * rank(values, known).ranks) / half
+    return [
+        {
+            **cells(tokens.vocabulary, i),
+            "group": tokens.vocabulary.groups[i] if tokens.vocabulary else None,
+            "value": float(values[i]),
+            "log_frequency": finite(tokens.log_frequency[i]),
+            "rank_residual": float(residual[i]),
+        }
+        for i in np.argsort(-np.abs(residual), kind="stable")[: 2 * EXTREMES].tolist()
+    ]
+
+
+def channel_line(values: Float[Array, " n"], log_frequency: Float[Array, " n"]) -> ChannelLine | None:
+    x, y = log_frequency.astype(np.float64), values.astype(np.float64)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    centered, spread = x - x.mean(), float(y.std())
+    slope = float(centered @ y / (centered @ centered))
+    middle = float(x.min() + x.max()) / 2
+    zero = float(x.mean() - y.mean() / slope) if slope else None
+    groups = np.array_split(y[np.argsort(x, kind="stable")], GROUPS)
+    between = sum(len(part) * float(part.mean() - y.mean()) ** 2 for part in groups if len(part))
+    return {
+        "r2": slope**2 * float(centered @ centered) / (len(y) * spread**2),
+        "r2_groups": between / (len(y) * spread**2),
+        "zero_at": None if zero is None else (zero - float(x.min())) / float(np.ptp(x)),
+        "rarer": float(np.mean(x < middle)),
+        "skewness": float(np.mean(centered**3) / np.mean(centered**2) ** 1.5),
+        "mean": float(y.mean()) / spread,
+        "mean_expected": slope * (float(x.mean()) - middle) / spread,
+        "n_tokens": len(y),
+    }

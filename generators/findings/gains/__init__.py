@@ -11,7 +11,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="gains",
     words=words_of(__name__),
-    version=1,
     needs=("blocks.*.ln2.gain",),
     uses=("blocks.*.ln1.gain", "position_embedding", "token_embedding"),
     config=("n_layer",),

@@ -39,7 +39,6 @@ def _position_std(arrays: dict[str, Array]) -> Array | None:
 
 
 def layers_drawn(count: int) -> Int[Array, " drawn"]:
-    """Return which of so many layers get a panel: all, or `MOST_PANELS` evenly spaced with the first and last."""
     return np.linspace(0, count - 1, min(count, MOST_PANELS)).round().astype(int)
 
 

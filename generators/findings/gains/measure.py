@@ -71,11 +71,7 @@ class NormRow(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
-    """Measure how the gains of every norm relate to positions and which channels they raise.
-
-    Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,), and `position_embedding` (n, d) and `token_embedding`
-    (V, d) when there.
-    """
+    """Measure how the gains of every norm relate to positions and which channels they raise."""
     gains = {norm: _gains(inputs, norm) for norm in NORMS}
     first = next(iter(gains["ln2"].values()))
     check_channels(len(first))
@@ -97,7 +93,7 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
         intervals={"dials_down": _interval(std, gains["ln1"].get(0))},
     )
     title = "Every norm: correlation with position std and its largest gains"
-    return Measurements(metrics, {"norms": table_of(title, list(NormRow.__annotations__), rows)}, _arrays(gains, std))
+    return Measurements(metrics, {"norms": table_of(title, NormRow, rows)}, _arrays(gains, std))
 
 
 def _gains(inputs: Inputs, norm: Norm) -> dict[int, Float[Array, " d"]]:

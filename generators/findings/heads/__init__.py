@@ -13,7 +13,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="heads",
     words=words_of(__name__),
-    version=1,
     needs=(RUN,),
     uses=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k", *positional.ROLES),
     config=positional.CONFIG,

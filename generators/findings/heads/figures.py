@@ -1,15 +1,14 @@
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.contract import Figure
 from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 
 KERNELS = "kernel-map"  # figure of the same heads from weights alone, if the model has one
 COLUMNS = (("by positions alone", "by_position_alone"), ("on text", "on_text"), ("in groups of ten", "in_groups"))
@@ -33,23 +32,13 @@ def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:
 
 
 def draw_grid(rows: list[HeadRow]) -> Any:
-    drawn = _grids(rows)
-    layers, heads = drawn[0].values.shape
-    figure = style.canvas(width=2.5 * len(drawn) + 1.0, height=0.8 + 2.1 * max(0.5, min(1.6, layers / heads)))
-    axes = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
-    for ax, grid in zip(axes, drawn, strict=True):
-        image = ax.imshow(grid.values, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-        ax.set(title=grid.name, xlabel="head")
-        style.whole_numbers(ax.xaxis, ax.yaxis)
-        ax.grid(False)
-    axes[0].set_ylabel("layer")
-    figure.colorbar(image, ax=axes, label="weight on the\nprevious token")
-    return figure
+    maps = [(grid.name, grid.values) for grid in _grids(rows)]
+    return style.head_maps(maps, 2.5 * len(maps) + 1.0, 2.1, "weight on the\nprevious token")
 
 
 def _grids(rows: list[HeadRow]) -> list[Grid]:
     shape = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
-    columns = [(title, _column(rows, key)) for title, key in COLUMNS]
+    columns = [(title, numbers(rows, key)) for title, key in COLUMNS]
     return [Grid(title, values.reshape(shape)) for title, values in columns if np.isfinite(values).all()]
 
 
@@ -76,15 +65,9 @@ def draw_offsets(rows: list[HeadRow], arrays: dict[str, Array]) -> Any:
 
 def draw_forecast(rows: list[HeadRow]) -> Any:
     figure, ax = style.plot(width=4.6, height=4.0)
-    layers = np.array([row["layer"] for row in rows])
-    x = np.array([row["by_position_alone"] for row in rows], float)
-    y = np.array([row["on_text"] for row in rows])
-    dots = ax.scatter(x, y, c=layers, cmap=style.SEQUENTIAL, s=22, linewidths=0)
+    x, y = numbers(rows, "by_position_alone"), numbers(rows, "on_text")
+    dots = ax.scatter(x, y, c=numbers(rows, "layer"), cmap=style.SEQUENTIAL, s=22, linewidths=0)
     ax.plot([0, 1], [0, 1], lw=0.8, color=style.INK, alpha=0.5)
     ax.set(xlabel="weight on the previous token, by positions alone", ylabel="weight on the previous token, on text")
     style.whole_numbers(figure.colorbar(dots, ax=ax, label="layer").ax.yaxis)
     return figure
-
-
-def _column(rows: list[HeadRow], key: str) -> Float[Array, " heads"]:
-    return np.array([cast(dict[str, float | None], row)[key] for row in rows], np.float64)

@@ -7,14 +7,16 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.base.architecture import Architecture
 from generators.base.runs import Run
-from generators.findings.heads.kernel import weights_on_previous
-from generators.findings.inputs import Inputs, NotApplicableError, model_of
+from generators.findings.inputs import Inputs, NotApplicableError, Weights, model_of
 from generators.findings.measured import Measurements, table_of
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import RESAMPLES, interval
+from generators.findings.positional import queries_and_keys, scoring, stream_of
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, ran
+from generators.findings.sizes import nonconstant_positions
 from generators.maths.curve import grouped
+from generators.maths.kernels import attention, kernel_of
 from generators.maths.ranks import spearman
 from generators.maths.resampling import chance, resample_items, spearman_of
 
@@ -26,8 +28,6 @@ PERMUTATIONS = 999  # permutations of heads for the null correlation
 
 
 class HeadRow(TypedDict):
-    """One head: mean weight on the previous token, by positions alone and on text, and on the first token."""
-
     layer: int
     head: int
     by_position_alone: float | None
@@ -39,8 +39,6 @@ class HeadRow(TypedDict):
 
 
 class Forecast(TypedDict):
-    """Rank correlation over heads of the weight on the previous token, by positions alone and on text."""
-
     rho: float
     low: float
     high: float
@@ -67,18 +65,14 @@ class HeadsMetrics(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
-    """Measure the mean attention of every head at offsets up to 16, and how repeated tokens are predicted.
-
-    Runs the model on 64 windows three times with attention kept, one layer at a time, and three times on random
-    tokens. The kernel by positions alone needs `position_embedding` and the tensors that queries and keys come from.
-    """
+    """Measure the mean attention of every head at offsets up to 16, and how repeated tokens are predicted."""
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED, PASSES)
     n = windows.ids.shape[1]
     causal = inputs.architecture.causal
     offsets = np.arange(0 if causal else -REACH, REACH + 1)
     offsets = offsets[np.abs(offsets) < n]
-    P = _table(inputs, run)
+    P = nonconstant_positions(inputs.weights) if run.position_kind == "table" else None
     by_positions: dict[Positions, Array] = {}
     first = np.zeros(0)
     for name, replaced in _ways(run, P, n):
@@ -104,12 +98,8 @@ def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
         "previous": np.stack([each[:, :, previous] for each in by_positions.values()]).astype(np.float32),
         "files": windows.files.astype(np.int32),
     }
-    table = table_of("Every head on text", list(HeadRow.__annotations__), rows)
+    table = table_of("Every head on text", HeadRow, rows)
     return Measurements(metrics, {"heads": table}, arrays)
-
-
-def _table(inputs: Inputs, run: Run) -> Float[Array, "n d"] | None:
-    return nonconstant_positions(inputs.weights) if run.position_kind == "table" else None
 
 
 def _ways(
@@ -130,7 +120,6 @@ def _ways(
 def _attention(
     run: Run, ids: Int[Array, "windows n"], offsets: Int[Array, " offsets"]
 ) -> tuple[Float[Array, "windows heads offsets"], Float[Array, " heads"]]:
-    """Return every window's mean attention by offset, over queries that have it, and the mean on the first token."""
     shape = (len(ids), run.architecture.n_layer, run.architecture.n_head)
     by_offset, on_first = np.zeros((*shape, len(offsets))), np.zeros(shape)
 
@@ -207,7 +196,6 @@ def forecast(kernel: Float[Array, " heads"], on_text: Float[Array, " heads"], n_
 
 
 def _repeated(run: Run, P: Float[Array, "n d"] | None, n: int) -> list[Repeated]:
-    """Return how often the next token is the likeliest in the second half of random tokens seen twice."""
     before = np.array(run.text.before, np.int32)
     half = (n - len(before)) // 2
     rng = np.random.default_rng([SEED, 1])
@@ -227,3 +215,18 @@ def _repeated(run: Run, P: Float[Array, "n d"] | None, n: int) -> list[Repeated]
             )
         found.append(Repeated(positions=name, share=float(np.concatenate(hits).mean())))
     return found
+
+
+def weights_on_previous(
+    weights: Weights, architecture: Architecture, P: Float[Array, "n d"]
+) -> Float[Array, " heads"]:
+    """Return the kernel's weight at offset 1 of every head, layer by layer; beyond layer 0 a caricature."""
+    found, stream = [], stream_of(weights, architecture, P)
+    for layer in range(architecture.n_layer):
+        queries, keys = queries_and_keys(weights, architecture, stream, layer)
+        scored = scoring(weights, architecture, layer, len(P))
+        found += [
+            kernel_of(attention(queries[head], keys[head], scored, head), len(P), architecture.causal).at(1)
+            for head in range(architecture.n_head)
+        ]
+    return np.array(found)

@@ -11,7 +11,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="helix",
     words=words_of(__name__),
-    version=1,
     needs=("position_embedding",),
     uses=("token_embedding",),
     config=("positions",),

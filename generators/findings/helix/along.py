@@ -20,6 +20,33 @@ BLOCK = 512
 MOST_COMPARED = 1024  # evenly spaced rows used to rebuild cosines
 MOST_ASKED = 8192  # rows searched for their nearest other row
 
+GROUPS = 16  # groups of similar values (4 bits)
+ROWS_PER_BLOCK = 16  # neighboring positions treated as one
+SHUFFLES = 100
+SHUFFLES_SEED = 20230715
+FEWEST_IN_GROUP = 4
+ROUNDING = 1e-6  # relative to the largest value: float32 rounding after a few sums
+ANGLE_EPSILON = 1e-6  # radians: keeps rounding from moving the first row to the end of the circle
+
+
+class Information(TypedDict):
+    """What one number says about the position: mutual information in bits, and a share of variance.
+
+    `norm` is the distance from the center of the curve in its three leading components, `angle` the angle in its
+    strongest plane (from that of the first row), None where there is none. Bits are those between the group of a
+    value (`groups` of equal size, so log2(groups) at most) and the block of 16 positions; `chance_bits` is the median
+    of shuffled positions. `norm`, `angle` and `chance` are the share of the position's variance between these groups,
+    which is low for an angle that comes round more than once, however much it says.
+    """
+
+    norm: float
+    angle: float | None
+    groups: int
+    chance: float
+    norm_bits: float
+    angle_bits: float | None
+    chance_bits: float
+
 
 class StartSpeed(TypedDict):
     """How fast the curve turns in its first window, in times the median window."""
@@ -92,9 +119,6 @@ def along(
     return found, speeds | harmonics
 
 
-# Turn rate
-
-
 def turn_rates(points: Float[Array, "rows 2"], window: int) -> Float[Array, " windows"]:
     """Return the turns per token in windows that follow one another; negative where the curve turns back."""
     steps = turning.angle_steps(points)
@@ -130,9 +154,6 @@ def _in_plane(rows: Float[Array, "rows d"]) -> Float[Array, "rows 2"] | None:
     scores = curve.principal_scores(rows, turning.COMPONENTS)
     planes = turning.planes(scores.values, scores.energy)
     return scores.values @ planes[0].axes if planes else None
-
-
-# Distances between rows
 
 
 def nearest_rows(
@@ -193,11 +214,7 @@ def cosine_rebuilt(rows: Float[Array, "n d"]) -> float | None:
     return 1 - float(np.sum((whole - three_only) ** 2)) / spread if spread else None
 
 
-# Wave shape
-
-
 def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, Array]]:
-    """Return the third harmonic of the channels that vary most, each at the period of its best sine."""
     most = min(MOST_CYCLES, len(rows) / ROWS_PER_CYCLE)
     if most <= 2 * LEAST_CYCLES:
         return None, {}
@@ -252,7 +269,6 @@ def _harmonics(
 
 
 def _waves(t: Float[Array, " n"], cycles: list[float]) -> Float[Array, "n columns"]:
-    """Return a constant, and cosine and sine of so many cycles each."""
     waves = [wave(2 * np.pi * each * t) for each in cycles for wave in (np.cos, np.sin)]
     return np.column_stack([np.ones_like(t), *waves])
 
@@ -260,3 +276,56 @@ def _waves(t: Float[Array, " n"], cycles: list[float]) -> Float[Array, "n column
 def _residuals(basis: Float[Array, "n columns"], columns: Float[Array, "n channels"]) -> Float[Array, "n channels"]:
     q = np.linalg.qr(basis)[0]
     return columns - q @ (q.T @ columns)
+
+
+def information(scores: Float[Array, "rows c"], plane: Float[Array, "rows 2"] | None) -> Information:
+    groups = max(1, min(GROUPS, len(scores) // FEWEST_IN_GROUP))
+    norm, angle = np.linalg.norm(scores[:, :3], axis=1), None if plane is None else _angle_from_start(plane)
+    rng = np.random.default_rng(SHUFFLES_SEED)
+    shuffled = [bits(rng.permutation(len(scores)).astype(float), groups) for _ in range(SHUFFLES)]
+    return {
+        "norm": variance_explained_by(norm, groups),
+        "angle": None if angle is None else variance_explained_by(angle, groups),
+        "groups": groups,
+        "chance": (groups - 1) / max(1, len(scores) - 1),
+        "norm_bits": bits(norm, groups),
+        "angle_bits": None if angle is None else bits(angle, groups),
+        "chance_bits": float(np.median(shuffled)),
+    }
+
+
+def bits(values: Float[Array, " rows"], groups: int) -> float:
+    """Return the mutual information, in bits, of groups of like values and blocks of neighbouring rows.
+
+    0 where values differ by rounding only. Plug-in estimate: with few rows it is biased upwards, as chance is.
+    """
+    if np.ptp(values) <= ROUNDING * np.abs(values).max():
+        return 0.0
+    n = len(values)
+    group = np.empty(n, np.intp)
+    group[np.argsort(values, kind="stable")] = np.arange(n) * groups // n
+    block = np.arange(n) // ROWS_PER_BLOCK
+    joint = np.zeros((groups, block[-1] + 1))
+    np.add.at(joint, (group, block), 1 / n)
+    apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    met = joint > 0
+    return float(np.sum(joint[met] * np.log2(joint[met] / apart[met])))
+
+
+def _angle_from_start(plane: Float[Array, "rows 2"]) -> Float[Array, " rows"]:
+    angles = np.arctan2(plane[:, 1], plane[:, 0])
+    return (angles - angles[0] + ANGLE_EPSILON) % (2 * np.pi)
+
+
+def variance_explained_by(values: Float[Array, " rows"], groups: int) -> float:
+    """Return the share of the variance of the row index that lies between groups of rows of like value.
+
+    0 where values differ by rounding only.
+    """
+    if np.ptp(values) <= ROUNDING * np.abs(values).max():
+        return 0.0
+    order = np.argsort(values, kind="stable")
+    rows = order - order.mean()
+    total = float(np.sum(rows**2))
+    between = sum(float(part.sum()) ** 2 / len(part) for part in np.array_split(rows, groups))
+    return between / total if total else 0.0

@@ -11,11 +11,10 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.measured import StoredChance
-from generators.findings.nulls import DRAWS, drawn
+from generators.findings.nulls import DRAWS, drawn, stored
 from generators.maths import curve, surrogates, turning
 from generators.maths.curve_chance import CurveNulls, Null, steps_of_others
 from generators.maths.curve_statistics import TOP_ENERGY, Name
-from generators.maths.resampling import NullSummary
 
 SEED = 20230714
 FURTHER_DRAWS = 100  # draws of reference nulls, and of Gaussian rows, which hardly differ
@@ -36,8 +35,6 @@ ByNull = dict[str, StoredChance]  # null -> its distribution; empty where P is t
 
 
 class HelixChances(TypedDict):
-    """What the nulls that judge give for every number that is claimed about."""
-
     explained_variance_3d: ByNull
     winding: ByNull
     median_gain: ByNull
@@ -83,11 +80,11 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
     lasting = max(float(np.median(nulls.own_widths)), min(width_of(memory), surrogates.WIDEST * len(run)))
 
     def judging(name: Name) -> ByNull:
-        return {null: _stored(found, null) for null, found in nulls.chances(name).items() if null != "walk"}
+        return {null: stored(IN_WORDS[null], found) for null, found in nulls.chances(name).items() if null != "walk"}
 
     def further(name: Name) -> ByNull:
         walks = {null: found for null, found in nulls.chances(name).items() if null == "walk"}
-        return {null: _stored(found, null) for null, found in (walks | nulls.further(name)).items()}
+        return {null: stored(IN_WORDS[null], found) for null, found in (walks | nulls.further(name)).items()}
 
     return {
         "smoothness": {"lag_one": nulls.lag_one, "width": float(np.median(nulls.like_widths)), "memory": memory},
@@ -106,7 +103,7 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
                 )
             },
             "energy_top30": {
-                null: _stored(found, null) for null, found in further_nulls.chances("energy_top30").items()
+                null: stored(IN_WORDS[null], found) for null, found in further_nulls.chances("energy_top30").items()
             },
         },
         "beside": {
@@ -120,10 +117,6 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
 
 def _draws(most: int, n: int) -> int:
     return most if n <= LONG else min(most, FEWEST)
-
-
-def _stored(found: NullSummary, null: Null) -> StoredChance:
-    return {"null": IN_WORDS[null], "median": found.median, "limit": found.limit, "draws": found.draws}
 
 
 def half_life(scores: Float[Array, "rows c"]) -> int:

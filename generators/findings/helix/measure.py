@@ -1,13 +1,14 @@
+from typing import cast
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.helix.along import AlongCurve, along
+from generators.findings.helix.along import AlongCurve, Information, along, information
 from generators.findings.helix.chance import HelixDraws, draw
-from generators.findings.helix.information import Information, information
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
-from generators.findings.measured import Interval, Measurements, Table, table_of
+from generators.findings.measured import Interval, Measurements, Table, row_of, table_of
 from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.sizes import check_positions
 from generators.maths import curve, turning
@@ -39,8 +40,6 @@ class Ranges(TypedDict):
 
 
 class StoredWave(TypedDict):
-    """The strongest oscillation of one principal component."""
-
     cycles: int  # per context
     period_tokens: float
     share: float  # share of the component's spectral power within two bins of the peak
@@ -62,8 +61,6 @@ class StoredPlane(TypedDict):
 
 
 class StoredLookBack(TypedDict):
-    """How well row t - k is predicted from row t by maps fitted on the other half of the positions."""
-
     k: int
     r2_rotation: float
     r2_affine: float
@@ -127,8 +124,6 @@ class Turning(TypedDict):
 
 
 class HelixMetrics(Spectrum, Turning, HelixDraws):
-    """Numbers of the position curve; `token_share` needs tokens."""
-
     along: AlongCurve
     waves: list[StoredWave]
     roughness: float | None
@@ -146,30 +141,8 @@ class HelixMetrics(Spectrum, Turning, HelixDraws):
     n_positions: int
 
 
-class RangeRow(TypedDict):
-    rows: str
-    explained_variance_3d: float | None
-
-
-class WaveRow(StoredWave):
-    """The wave of one principal component, counted from 1."""
-
-    component: int
-    explained_variance_ratio: float
-
-
-class PlaneRow(StoredPlane):
-    """A plane, counted from 1, strongest first."""
-
-    plane: int
-
-
 def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
-    """Measure the curve of the positions.
-
-    Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there; of the architecture whether P is
-    computed by a formula.
-    """
+    """Measure the curve of the positions."""
     P = _positions(inputs.weights)
     E = inputs.weights.get("token_embedding")
     components = pca(P[1:])
@@ -177,7 +150,7 @@ def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
     run = curve.longest_run(len(P), outliers)
     leading = curve.principal_scores(P[run], turning.COMPONENTS)
     planes = turning.planes(leading.values, leading.energy)
-    waves = _waves(components.scores[:, : turning.COMPONENTS])
+    waves = [row_of(StoredWave, wave) for wave in curve.waves(components.scores[:, : turning.COMPONENTS])]
     along_positions, along_arrays = along(P, run, leading.values @ planes[0].axes if planes else None)
     metrics: HelixMetrics = {
         **_spectrum(P, components),
@@ -240,7 +213,7 @@ def _turning(leading: curve.Scores, planes: tuple[turning.Plane, ...], run: slic
     looks = [turning.look_back(scores, k) for k in turning.offsets(len(scores))]
     return {
         "rows_without_outliers": [run.start, run.stop - 1],
-        "planes": [_plane(plane) for plane in planes],
+        "planes": [row_of(StoredPlane, plane) for plane in planes],
         "winding": turning.winding(planes),
         "look_back": [_look_back(look) for look in looks],
         "median_gain": turning.median_gain(looks),
@@ -248,37 +221,9 @@ def _turning(leading: curve.Scores, planes: tuple[turning.Plane, ...], run: slic
     }
 
 
-def _plane(plane: turning.Plane) -> StoredPlane:
-    return {
-        "share": plane.share,
-        "share_of_scores": plane.share_of_scores,
-        "turns": plane.turns,
-        "steadiness": plane.steadiness,
-        "winding": plane.winding,
-        "radius_cv": plane.radius_cv,
-        "tokens_per_turn": plane.tokens_per_turn,
-    }
-
-
 def _look_back(look: turning.LookBack) -> StoredLookBack:
-    left = 1 - look.r2_identity
-    return {
-        "k": look.k,
-        "r2_rotation": look.r2_rotation,
-        "r2_affine": look.r2_affine,
-        "r2_translation": look.r2_translation,
-        "r2_identity": look.r2_identity,
-        "gain": look.gain,
-        "translation_gain": turning.gain_over(1 - look.r2_translation, left, 1.0),
-        "tokens_per_turn": list(look.tokens_per_turn),
-    }
-
-
-def _waves(scores: Float[Array, "rows c"]) -> list[StoredWave]:
-    return [
-        {"cycles": wave.cycles, "period_tokens": wave.period_tokens, "share": wave.share}
-        for wave in curve.waves(scores)
-    ]
+    gain = turning.gain_over(1 - look.r2_translation, 1 - look.r2_identity, 1.0)
+    return row_of(StoredLookBack, look, translation_gain=gain, tokens_per_turn=list(look.tokens_per_turn))
 
 
 def _spacing(steps: Float[Array, " steps"]) -> Spacing:
@@ -306,20 +251,11 @@ def _norm_cv_permuted(rows: Float[Array, "late d"]) -> float:
 
 def _intervals(P: Float[Array, "n d"]) -> HelixIntervals:
     weights = block_weights(len(P), RESAMPLES, np.random.default_rng(SEED))
-    found = {name: interval(values) for name, values in statistics(P, weights=weights).items()}
-    return {
-        "explained_variance_3d": found["explained_variance_3d"],
-        "winding": found["winding"],
-        "median_gain": found.get("median_gain"),
-        "fraying": found.get("fraying"),
-        "first_position_distance": found["first_position_distance"],
-        "norm_cv": found["norm_cv"],
-        "energy_top30": found["energy_top30"],
-    }
+    found: dict[str, Interval] = {name: interval(values) for name, values in statistics(P, weights=weights).items()}
+    return cast(HelixIntervals, {name: found.get(name) for name in HelixIntervals.__annotations__})
 
 
 def _token_share(E: Float[Array, "V d"], top: Float[Array, "top d"], P: Float[Array, "n d"]) -> TokenShare:
-    """Return how much of a centred token's, and a centred position's, energy lies in P's top 3 components."""
     return {"tokens": _mean_share(E, top), "positions": _mean_share(P[1:], top), "chance": 3 / P.shape[1]}
 
 
@@ -337,37 +273,26 @@ def _mean_share(rows: Float[Array, "rows d"], top: Float[Array, "top d"]) -> flo
 
 def _tables(metrics: HelixMetrics) -> dict[str, Table]:
     ranges = metrics["explained_variance_3d"]
-    range_rows: list[RangeRow] = [
-        {"rows": "all", "explained_variance_3d": ranges["all"]},
-        {"rows": "no_first", "explained_variance_3d": ranges["no_first"]},
-        {"rows": "late", "explained_variance_3d": ranges["late"]},
-        {"rows": "early", "explained_variance_3d": ranges["early"]},
-    ]
+    range_rows = [{"rows": rows, "explained_variance_3d": share} for rows, share in ranges.items()]
     ratios = metrics["explained_variance_ratio"]  # has more components than the waves
-    wave_rows: list[WaveRow] = [
+    waves = [
         {"component": rank, "explained_variance_ratio": ratio, **wave}
         for rank, (wave, ratio) in enumerate(zip(metrics["waves"], ratios, strict=False), start=1)
     ]
-    plane_rows: list[PlaneRow] = [{"plane": rank, **plane} for rank, plane in enumerate(metrics["planes"], start=1)]
+    planes = [{"plane": rank, **plane} for rank, plane in enumerate(metrics["planes"], start=1)]
     return {
         "planes": table_of(
-            "The planes in which the curve turns, strongest first",
-            ("plane", "share", "share_of_scores", "turns", "steadiness", "winding", "radius_cv", "tokens_per_turn"),
-            plane_rows,
+            "The planes in which the curve turns, strongest first", ("plane", *StoredPlane.__annotations__), planes
         ),
         "look_back": table_of(
             "Predicting row t - k from row t by maps that were fitted on the other half of the positions",
-            tuple(StoredLookBack.__annotations__),
+            StoredLookBack,
             metrics["look_back"],
         ),
         "explained_variance": table_of(
-            "Share of variance in three components, by range of rows", tuple(RangeRow.__annotations__), range_rows
+            "Share of variance in three components, by range of rows", range_rows[0], range_rows
         ),
-        "waves": table_of(
-            "The strongest wave of each principal component",
-            ("component", "explained_variance_ratio", "cycles", "period_tokens", "share"),
-            wave_rows,
-        ),
+        "waves": table_of("The strongest wave of each principal component", waves[0], waves),
     }
 
 

@@ -11,7 +11,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="induction",
     words=words_of(__name__),
-    version=1,
     needs=(RUN,),
     config=("n_ctx", "n_head", "causal"),
     metrics=measure.InductionMetrics,

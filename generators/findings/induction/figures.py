@@ -8,7 +8,7 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.induction.measure import InductionHeadRow, InductionMetrics
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 
 MOST_DRAWN = 4
 
@@ -31,18 +31,10 @@ def figures(measured: Measurements[InductionMetrics]) -> list[Figure]:
 
 
 def draw_heads(rows: list[InductionHeadRow]) -> Any:
-    layers, heads = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
-    figure = style.canvas(width=6.4, height=0.8 + 2.2 * max(0.5, min(1.6, layers / heads)))
-    axes = figure.subplots(1, 2, sharey=True)
-    for ax, key, title in zip(axes, ("copying", "duplicate"), ("what followed", "the same token"), strict=True):
-        values = np.array([row[key] for row in rows]).reshape(layers, heads)  # type: ignore[literal-required]
-        image = ax.imshow(values, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-        ax.set(title=title, xlabel="head")
-        style.whole_numbers(ax.xaxis, ax.yaxis)
-        ax.grid(False)
-    axes[0].set_ylabel("layer")
-    figure.colorbar(image, ax=axes, label="attention, second half")
-    return figure
+    shape = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
+    columns = (("what followed", "copying"), ("the same token", "duplicate"))
+    maps = [(title, numbers(rows, key).reshape(shape)) for title, key in columns]
+    return style.head_maps(maps, 6.4, 2.2, "attention, second half")
 
 
 def draw_distances(rows: list[InductionHeadRow], by_distance: Float[Array, "heads distances"], half: int) -> Any:

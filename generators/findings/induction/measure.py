@@ -74,8 +74,6 @@ class Copying(TypedDict):
 
 
 class InductionRun(TypedDict):
-    """The draw: how many sequences, tokens in a half, and from how many tokens they were drawn."""
-
     sequences: int
     half: int
     tokens: int
@@ -96,12 +94,7 @@ class InductionMetrics(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
-    """Measure attention on random tokens seen twice, and again with single heads silenced.
-
-    Raises:
-        NotApplicableError: the model looks both ways, or its context is too short.
-        CannotRunError: where heads look can't be seen, or heads can't be silenced, in this architecture.
-    """
+    """Measure attention on random tokens seen twice, and again with single heads silenced."""
     run, arch = model_of(inputs), inputs.architecture
     if not arch.causal:
         raise NotApplicableError("An encoder sees the whole text at once: nothing has to be copied from before.")
@@ -140,16 +133,12 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
             software=run.record,
         ),
     )
-    table = table_of("Heads on random tokens seen twice", list(InductionHeadRow.__annotations__), rows)
+    table = table_of("Heads on random tokens seen twice", InductionHeadRow, rows)
     return Measurements(metrics, {"heads": table}, {"by_distance": looks["by_distance"].astype(np.float32)})
 
 
 def sequences(run: Run, n_ctx: int | None) -> tuple[Int[Array, "sequences n"], int, int]:
-    """Return random tokens seen twice, where their first half begins, and how long a half is.
-
-    Raises:
-        NotApplicableError: the context is too short for two halves.
-    """
+    """Return random tokens seen twice, where their first half begins, and how long a half is."""
     before = np.array(run.text.before, np.int32)
     half = (min(n_ctx or LONGEST, LONGEST) - len(before)) // 2
     if half < SHORTEST:

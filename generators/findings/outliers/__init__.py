@@ -13,7 +13,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="outliers",
     words=words_of(__name__),
-    version=1,
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS, FREQUENCIES),
     config=("tied",),

@@ -2,17 +2,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from generators.base.text import two
-from generators.findings.facts import (
-    TOKEN_NORM,
-    EntityCount,
-    EntityGroup,
-    EntityNames,
-    EntityNumbers,
-    Fact,
-    Facts,
-    by_id,
-    rows,
-)
+from generators.findings import facts
 from generators.findings.judging import Evidence, claim
 from generators.findings.measured import Measurements
 from generators.findings.outliers.clump import FEWEST_MEMBERS, spread
@@ -37,12 +27,10 @@ class Known:
 
     @property
     def among(self) -> bool:
-        """Return whether the cluster holds at least half of them."""
         return self.tokens > 0 and self.in_clump >= MOST_OF_THEM * self.tokens
 
     @property
     def elsewhere(self) -> bool:
-        """Return whether there are enough to see that something else clusters."""
         return self.tokens >= FEWEST_KNOWN and self.in_clump < MOST_OF_THEM * self.tokens
 
 
@@ -77,23 +65,25 @@ SAMPLES = (
 )
 
 
-def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[Fact]:
+def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[facts.Fact]:
     m, arrays = found.metrics, found.arrays
-    yield EntityCount(m["n_tokens"])
+    yield facts.EntityCount(m["n_tokens"])
     for ids, norm, name in SAMPLES:
-        yield EntityNames(by_id(arrays.get(ids), arrays.get(name)) or {})
-        yield EntityNumbers(TOKEN_NORM, by_id(arrays.get(ids), arrays.get(norm)), "outlier-norms", "largest")
-    yield EntityNumbers("distance to the nearest other token", _nearest(found), "nearest-neighbours")
+        yield facts.EntityNames(facts.by_id(arrays.get(ids), arrays.get(name)) or {})
+        yield facts.EntityNumbers(
+            facts.TOKEN_NORM, facts.by_id(arrays.get(ids), arrays.get(norm)), "outlier-norms", "largest"
+        )
+    yield facts.EntityNumbers("distance to the nearest other token", _nearest(found), "nearest-neighbours")
     if (clump := m["clump"]) is not None:
         which = f"the cluster of {len(clump['members'])} tokens (radius {two(clump['radius'])})."
-        yield EntityGroup(f"In {which}", f"Not in {which}", clump["members"])
-        placed = [row for name in ("members", "surroundings") for row in rows(found, name, PlacedRow)]
+        yield facts.EntityGroup(f"In {which}", f"Not in {which}", clump["members"])
+        placed = [row for name in ("members", "surroundings") for row in facts.rows(found, name, PlacedRow)]
         distances = {row["id"]: row["distance"] for row in placed}
-        yield EntityNumbers("distance from the cluster's center", distances, "clump")
-    unused = [row["id"] for row in rows(found, "known_unused", UnusedRow)]
+        yield facts.EntityNumbers("distance from the cluster's center", distances, "clump")
+    unused = [row["id"] for row in facts.rows(found, "known_unused", UnusedRow)]
     if m["known_unused"] is not None and m["known_unused"]["count"] == len(unused):
         never, some = "It never occurs in the training text.", "It occurs in the training text."
-        yield EntityGroup(never, some, unused)
+        yield facts.EntityGroup(never, some, unused)
 
 
 def _nearest(found: Measurements[OutliersMetrics]) -> dict[int, float]:
@@ -102,11 +92,11 @@ def _nearest(found: Measurements[OutliersMetrics]) -> dict[int, float]:
     if nearest is None:
         return {}
     ids = spread(found.metrics["n_tokens"], len(nearest))
-    distances = (by_id(ids, nearest) or {}) if len(ids) == len(nearest) else {}
+    distances = (facts.by_id(ids, nearest) or {}) if len(ids) == len(nearest) else {}
     if around is not None and inside is not None and of_members is not None and inside.sum() == len(of_members):
-        distances |= by_id(around[inside], of_members) or {}
+        distances |= facts.by_id(around[inside], of_members) or {}
     return distances
 
 
 RULES = (huddle,)
-FACTS = Facts(entities={"token": tokens}, teaser="clump")
+FACTS = facts.Facts(entities={"token": tokens}, teaser="clump")

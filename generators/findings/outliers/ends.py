@@ -1,5 +1,7 @@
 import re
 from collections import Counter
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -7,15 +9,42 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.inputs import Vocabulary
-from generators.findings.measured import Table, table_of
+from generators.findings.measured import StoredChance, Table, table_of
+from generators.findings.nulls import DRAWS, drawn
 from generators.findings.outliers.clump import Clump
 from generators.findings.outliers.tokens import OutlierTokens
-from generators.findings.token_cells import TokenCells, cells
+from generators.findings.token_cells import COLUMNS
+from generators.maths.spectra import right_singular_vectors
 
 EXTREMES = 20  # tokens listed at either end
 NAMED = 5  # tokens named in a sentence
 # Tokens of GPT-2 that the sources name: absorbing others, among the longest, in the clump, or all of these.
 BY_NAME = re.compile(rb" ?(BuyableInstoreAndOnline|natureconservancy|conservancy|(\xc3\x83\xc3\x82)+)")
+
+FEWEST, SHARE = 20, 0.01  # tokens per list: 1 % of the vocabulary, at least 20
+MANY = 3  # lists a token must be on
+MOST_ROWS = 40
+SEED = 20211216
+
+
+class ListsOverlap(TypedDict):
+    first: str
+    second: str
+    shared: int
+    times_chance: float
+
+
+class OutlierLists(TypedDict):
+    """How far lists of outermost tokens overlap; `on_many` counts tokens on at least three of them.
+
+    By chance, lists of the same lengths are drawn at random.
+    """
+
+    names: list[str]
+    length: int
+    overlaps: list[ListsOverlap]
+    on_many: int
+    chance: StoredChance
 
 
 class EndByNorm(TypedDict):
@@ -37,29 +66,6 @@ class EndByNorm(TypedDict):
 class Ends(TypedDict):
     longest: EndByNorm
     shortest: EndByNorm
-
-
-class EndRow(TokenCells):
-    end: str
-    group: str | None
-    norm: float
-    in_clump: bool
-
-
-class EndOfChannelRow(TokenCells):
-    end: str
-    value: float
-    norm: float
-    in_clump: bool
-
-
-class NamedRow(TokenCells):
-    """A token that the sources name: its places by norm (1 is the longest) and along the frequency channel."""
-
-    norm: float
-    place_by_norm: int
-    place_on_channel: int | None
-    in_clump: bool
 
 
 class TokenPlaces:
@@ -101,51 +107,37 @@ class TokenPlaces:
         }
 
     def tables(self) -> dict[str, Table]:
-        titled = "The longest and the shortest token embeddings"
-        found = {"norms": table_of(titled, list(EndRow.__annotations__), self._by_norm())}
+        rows = self._at_ends(longest=self.by_norm[::-1], shortest=self.by_norm)
+        columns = (*COLUMNS, "end", "group", "norm", "in_clump")
+        found = {"norms": table_of("The longest and the shortest token embeddings", columns, rows)}
         if self.along is not None:
             titled = f"The tokens at either end of channel {self.channel}, which goes with frequency most"
-            found["channel"] = table_of(titled, list(EndOfChannelRow.__annotations__), self._by_channel(self.along))
+            rows = self._at_ends(lowest=self.along, highest=self.along[::-1])
+            found["channel"] = table_of(titled, (*COLUMNS, "end", "value", "norm", "in_clump"), rows)
         if named := self._named():
             titled = "Tokens that the sources name: places by norm (1 is the longest) and along the frequency channel"
-            found["named"] = table_of(titled, list(NamedRow.__annotations__), named)
+            columns = (*COLUMNS, "norm", "place_by_norm", "place_on_channel", "in_clump")
+            found["named"] = table_of(titled, columns, named)
         return found
 
-    def _by_norm(self) -> list[EndRow]:
-        listed = [(i, "longest") for i in self.by_norm[::-1][: self.count].tolist()]
-        listed += [(i, "shortest") for i in self.by_norm[: self.count].tolist()]
+    def _at_ends(self, **ends: Int[Array, " V"]) -> list[dict[str, Any]]:
         return [
             {
-                **cells(self.tokens.vocabulary, i),
+                **self.tokens.row(i),
                 "end": end,
-                "group": self.tokens.group(i),
-                "norm": float(self.tokens.norms[i]),
+                "value": None if self.channel is None else float(self.tokens.E[i, self.channel]),
                 "in_clump": i in self.members,
             }
-            for i, end in listed
+            for end, order in ends.items()
+            for i in order[: self.count].tolist()
         ]
 
-    def _by_channel(self, along: Int[Array, " V"]) -> list[EndOfChannelRow]:
-        listed = [(i, "lowest") for i in along[: self.count].tolist()]
-        listed += [(i, "highest") for i in along[::-1][: self.count].tolist()]
-        return [
-            {
-                **cells(self.tokens.vocabulary, i),
-                "end": end,
-                "value": float(self.tokens.E[i, self.channel]),
-                "norm": float(self.tokens.norms[i]),
-                "in_clump": i in self.members,
-            }
-            for i, end in listed
-        ]
-
-    def _named(self) -> list[NamedRow]:
+    def _named(self) -> list[dict[str, Any]]:
         ids = named_by_sources(self.tokens.vocabulary)
         by_norm, along = _places(self.by_norm), None if self.along is None else _places(self.along)
-        rows: list[NamedRow] = [
+        rows = [
             {
-                **cells(self.tokens.vocabulary, i),
-                "norm": float(self.tokens.norms[i]),
+                **self.tokens.row(i),
                 "place_by_norm": len(by_norm) - int(by_norm[i]),
                 "place_on_channel": None if along is None else int(along[i]) + 1,
                 "in_clump": i in self.members,
@@ -172,3 +164,77 @@ def _median_share_below(values: Float[Array, " V"] | None, ids: Int[Array, " n"]
     known = np.sort(values[np.isfinite(values)])
     here = values[ids][np.isfinite(values[ids])]
     return float(np.median(np.searchsorted(known, here)) / len(known))
+
+
+def outlier_lists(tokens: OutlierTokens, channel: int | None) -> tuple[OutlierLists, dict[str, Table]]:
+    """Return how far the lists overlap, and the tokens on three or more of them.
+
+    Listed are the longest and shortest tokens, those at both ends of the first singular direction and of the
+    frequency `channel` where one is known, and those farthest from the mean token.
+    """
+    length = min(max(FEWEST, int(SHARE * len(tokens.norms))), len(tokens.norms) // 4)
+    lists = _lists(tokens, channel, length)
+    counts = np.zeros(len(tokens.norms), np.int64)
+    for ids in lists.values():
+        counts[ids] += 1
+    found: OutlierLists = {
+        "names": list(lists),
+        "length": length,
+        "overlaps": _overlaps(lists, length, len(counts)),
+        "on_many": int(np.sum(counts >= MANY)),
+        "chance": drawn("lists drawn at random", _by_chance(lists, length, len(counts))),
+    }
+    return found, _table(tokens, lists, counts)
+
+
+def _lists(tokens: OutlierTokens, channel: int | None, length: int) -> dict[str, Int[Array, " n"]]:
+    first = tokens.along(right_singular_vectors(tokens.E, 1)[:, 0])
+    mean = tokens.E.mean(axis=0, dtype=np.float64)
+    first = first if first.mean() >= 0 else -first
+    measures = {
+        "longest": tokens.norms,
+        "shortest": -tokens.norms,
+        "high on the first direction": first,
+        "low on the first direction": -first,
+        "far from the mean": tokens.norms**2 - 2 * tokens.along(mean),
+    }
+    if channel is not None:
+        values = tokens.E[:, channel].astype(np.float64)
+        measures |= {f"high on channel {channel}": values, f"low on channel {channel}": -values}
+    return {name: np.argsort(-values, kind="stable")[:length] for name, values in measures.items()}
+
+
+def _overlaps(lists: dict[str, Int[Array, " n"]], length: int, count: int) -> list[ListsOverlap]:
+    found: list[ListsOverlap] = []
+    for (first, ids), (second, others) in combinations(lists.items(), 2):
+        shared = len(np.intersect1d(ids, others))
+        found.append({
+            "first": first,
+            "second": second,
+            "shared": shared,
+            "times_chance": shared * count / length**2,
+        })  # fmt: skip
+    return sorted(found, key=lambda row: -row["shared"])
+
+
+def _by_chance(lists: dict[str, Int[Array, " n"]], length: int, count: int) -> Float[Array, " draws"]:
+    """Return how many tokens are on three lists drawn at random; no token is at both ends of a measure."""
+    rng = np.random.default_rng(SEED)
+    opposite = sum(name.startswith(("shortest", "low")) for name in lists)
+    many = np.empty(DRAWS)
+    for draw in range(DRAWS):
+        counts = np.zeros(count, np.int64)
+        for place in range(len(lists) - opposite):
+            ends = rng.choice(count, (2 if place < opposite else 1) * length, replace=False)
+            counts[ends] += 1
+        many[draw] = np.sum(counts >= MANY)
+    return many
+
+
+def _table(tokens: OutlierTokens, lists: dict[str, Int[Array, " n"]], counts: Int[Array, " V"]) -> dict[str, Table]:
+    order = np.argsort(-counts, kind="stable")
+    ids = [i for i in order[:MOST_ROWS].tolist() if counts[i] >= MANY]
+    members = {name: set(listed.tolist()) for name, listed in lists.items()}
+    rows = [{**tokens.row(i), "lists": [name for name, listed in members.items() if i in listed]} for i in ids]
+    title = f"Tokens on {MANY} or more lists of outermost tokens"
+    return {"listed": table_of(title, (*COLUMNS, "lists", "norm"), rows)} if rows else {}

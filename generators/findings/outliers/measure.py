@@ -4,16 +4,13 @@ from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs
 from generators.findings.measured import Measurements, StoredChance
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.outliers import members, untrained
-from generators.findings.outliers.chance import scattered_clumps
-from generators.findings.outliers.clump import crowding, find_clump, spread
-from generators.findings.outliers.ends import Ends, TokenPlaces
-from generators.findings.outliers.lists import OutlierLists, outlier_lists
+from generators.findings.outliers.clump import crowding, find_clump, scattered_clumps, spread
+from generators.findings.outliers.ends import Ends, OutlierLists, TokenPlaces, outlier_lists
 from generators.findings.outliers.members import ClumpMetrics, InPositions, in_positions
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.outliers.untrained import Candidates, KnownUnused
-from generators.findings.sizes import check_tokens
+from generators.findings.sizes import check_tokens, nonconstant_positions
 from generators.findings.token_cells import names
 from generators.maths.blocks import norms
 from generators.maths.ranks import strongest_channel
@@ -56,10 +53,7 @@ class OutliersMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     """Measure the extremes by norm, the clump, and candidates for under-trained tokens.
 
-    Reads `token_embedding` (V, d), whether outputs are another matrix, the vocabulary, for names, groups, and what
-    contains a token, and frequencies, for the channel that the picture shows norms against and, where they are counts
-    of the training text, for the tokens that are known to be unused. The clump is found without either of these;
-    counts and names only judge it. `position_embedding` says how much of the clump lies in positions' directions.
+    The clump is found without frequencies or a vocabulary; counts of the training text and names only judge it.
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)

@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -7,10 +8,10 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.inputs import Vocabulary
-from generators.findings.measured import Table, table_of
+from generators.findings.measured import Table, row_of, table_of
 from generators.findings.outliers.clump import Clump, spread
 from generators.findings.outliers.tokens import OutlierTokens
-from generators.findings.token_cells import TokenCells, cells, names
+from generators.findings.token_cells import TokenCells, names
 from generators.maths.neighbours import nearest_distance
 from generators.maths.spectra import pca, right_singular_vectors, subspace_size
 
@@ -25,8 +26,6 @@ class NamedUnused(TypedDict):
 
 
 class ClumpMetrics(TypedDict):
-    """The clump in numbers; without a vocabulary nothing is known of its groups and names."""
-
     size: int
     radius: float
     within_twice_the_radius: int
@@ -53,19 +52,15 @@ class PlacedRow(TokenCells):
 
 def describe(clump: Clump, vocabulary: Vocabulary | None) -> ClumpMetrics:
     members = np.sort(clump.members).tolist()
-    return ClumpMetrics(
+    return row_of(
+        ClumpMetrics,
+        clump,
         size=len(members),
-        radius=clump.radius,
-        within_twice_the_radius=clump.within_twice_the_radius,
         centre_norm=float(np.linalg.norm(clump.centre)),
-        groups=None if vocabulary is None else _groups(members, vocabulary),
+        groups=None if vocabulary is None else dict(Counter(vocabulary.groups[i] for i in members).most_common()),
         named_unused=None if vocabulary is None else _named_unused(members, vocabulary),
         members=members,
     )
-
-
-def _groups(members: list[int], vocabulary: Vocabulary) -> dict[str, int]:
-    return dict(Counter(vocabulary.groups[i] for i in members).most_common())
 
 
 def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:
@@ -96,7 +91,7 @@ def nearest_others(tokens: OutlierTokens, clump: Clump) -> Int[Array, " n"]:
 
 
 def tables(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Table]:
-    columns, near = list(PlacedRow.__annotations__), near[:LABELLED]
+    columns, near = PlacedRow, near[:LABELLED]
     distances = np.linalg.norm(tokens.E[near] - clump.centre, axis=1)
     return {
         "members": table_of(
@@ -110,16 +105,9 @@ def tables(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[
     }
 
 
-def _placed(tokens: OutlierTokens, ids: Int[Array, " n"], distances: Float[Array, " n"]) -> list[PlacedRow]:
-    return [
-        {
-            **cells(tokens.vocabulary, i),
-            "group": tokens.group(i),
-            "distance": distance,
-            "norm": float(tokens.norms[i]),
-        }
-        for i, distance in zip(ids.tolist(), distances.tolist(), strict=True)
-    ]
+def _placed(tokens: OutlierTokens, ids: Int[Array, " n"], distances: Float[Array, " n"]) -> list[dict[str, Any]]:
+    pairs = zip(ids.tolist(), distances.tolist(), strict=True)
+    return [{**tokens.row(i), "distance": distance} for i, distance in pairs]
 
 
 def arrays(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"], channel: int | None) -> dict[str, Array]:

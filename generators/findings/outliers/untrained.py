@@ -53,8 +53,6 @@ class UnusedRow(TokenCells):
 
 
 class CandidateRow(TokenCells):
-    """A token that looks under-trained, longer ones that contain it, and how often the training text has it."""
-
     group: str | None
     indicator: float
     contained_in: list[str] | None
@@ -132,13 +130,5 @@ def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
 
 def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: OutlierTokens) -> Table:
     members = set() if clump is None else set(clump.members.tolist())
-    rows: list[UnusedRow] = [
-        {
-            **cells(tokens.vocabulary, i),
-            "group": tokens.group(i),
-            "in_clump": i in members,
-            "norm": float(tokens.norms[i]),
-        }
-        for i in np.flatnonzero(counts == 0).tolist()
-    ]
-    return table_of("Tokens that the training text never has", list(UnusedRow.__annotations__), rows)
+    rows = [{**tokens.row(i), "in_clump": i in members} for i in np.flatnonzero(counts == 0).tolist()]
+    return table_of("Tokens that the training text never has", UnusedRow, rows)

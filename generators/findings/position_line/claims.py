@@ -7,8 +7,7 @@ from generators.findings.facts import EntityNote, Fact, Facts
 from generators.findings.judging import Evidence, Untested, claim, strictest
 from generators.findings.measured import Measurements
 from generators.findings.nulls import drawn
-from generators.findings.position_line.costs import FEWEST_OTHERS
-from generators.findings.position_line.measure import LineRow, PositionLineMetrics
+from generators.findings.position_line.measure import FEWEST_OTHERS, LineRow, PositionLineMetrics
 
 CORRELATION = {"holds": 0.95, "partly": 0.9}  # correlation of the curve's first component with the position
 RELIABLE = 0.9  # correlation of the curves from both halves of the text; lower values mean noise

@@ -8,9 +8,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
-from generators.findings.position_line.costs import ChannelCost
-from generators.findings.position_line.measure import LineRow, PositionLineMetrics
+from generators.findings.measured import Measurements, numbers
+from generators.findings.position_line.measure import ChannelCost, LineRow, PositionLineMetrics
 
 MOST_PANELS = 8
 AXES = ("position", "component 1", "component 2")
@@ -98,8 +97,7 @@ def draw_depth(rows: list[LineRow]) -> Any:
     figure, ax = style.plot(width=6.8, height=3.2)
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):
-        values = [row[key] for row in rows]  # type: ignore[literal-required]
-        ax.plot(layers, values, "os^"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
+        ax.plot(layers, numbers(rows, key), "os^"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
     ax.set_ylim(0, 1.02)
     ax.set_xticks(layers)
     ax.set_xlabel("layer that is given the stream; the last is what comes out")

@@ -1,15 +1,15 @@
+from dataclasses import dataclass, field
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.base.runs import Run
 from generators.findings.inputs import Inputs, Weights, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, drawn
-from generators.findings.position_line.costs import OTHERS, SWEPT_WINDOWS, ChannelCost, cost_of
-from generators.findings.position_line.costs import WINDOWS as HELD_WINDOWS
-from generators.findings.position_line.sums import PositionSums
-from generators.findings.running import FOLDS, SEED, Ran, folds_of, ran
+from generators.findings.running import FOLDS, SEED, Ran, WindowMean, first_windows, folds_of, mean_over_windows, ran
 from generators.maths import surrogates
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
@@ -18,7 +18,56 @@ from generators.maths.rotations import channel_variances
 from generators.maths.turning import COMPONENTS
 
 WINDOWS = 256
+HELD_WINDOWS = 32
+SWEPT_WINDOWS = 4  # windows for other channels, whose costs are compared only with one another
+OTHERS = 99
+FEWEST_OTHERS = 99  # needed for a rank as rare as 1 in 100
+CHANNEL_SEED = 126
 PASSES = WINDOWS + 4 * HELD_WINDOWS + OTHERS * SWEPT_WINDOWS
+
+
+class ChannelCost(TypedDict):
+    """Loss that holding one channel at its mean adds, over windows and positions, and at its mean per position.
+
+    `swept` is the first of these on few windows, `others` are other channels there, drawn with a seed or all.
+    """
+
+    channel: int
+    unit: str
+    at_its_mean: WindowMean
+    per_position: WindowMean
+    swept: float
+    others: list[float]
+
+
+@dataclass(kw_only=True)
+class PositionSums:
+    folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
+    n: int
+    d: int
+    sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
+    squares: Float[Array, " d"] = field(init=False)  # summed over windows and positions, without position 0
+
+    def __post_init__(self) -> None:
+        self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
+        self.squares = np.zeros(self.d)
+
+    def add(self, begin: int, states: Float[Array, "batch n d"]) -> None:
+        """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
+        for window, state in enumerate(states, start=begin):
+            self.sums[self.folds[window]] += state
+            self.squares += np.einsum("nd,nd->d", state[1:], state[1:], dtype=np.float64)
+
+    def counts(self) -> Float[Array, " folds"]:
+        return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
+
+    def means(self, folds: slice | list[int] = slice(None)) -> Float[Array, "m d"]:
+        """Return the mean hidden state at each position but the first, of all windows or those of some folds."""
+        return self.sums[folds, 1:].sum(axis=0, dtype=np.float64) / self.counts()[folds].sum()
+
+    def variances(self) -> Float[Array, " d"]:
+        count = len(self.folds) * (self.n - 1)
+        return self.squares / count - self.means().mean(axis=0) ** 2
 
 
 class LineRow(TypedDict):
@@ -59,10 +108,7 @@ class PositionLineMetrics(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
-    """Measure the mean hidden state at each position over 256 windows, layer by layer, and hold channels constant.
-
-    Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,) where there are some.
-    """
+    """Measure the mean hidden state at each position over 256 windows, layer by layer, and hold channels constant."""
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
@@ -80,7 +126,7 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
         cost=cost_of(run, rows[middle]["channel"], d, not inputs.architecture.post_norm),
         ran=ran(run, windows),
     )
-    table = table_of("The curve of positions by layer", list(LineRow.__annotations__), rows)
+    table = table_of("The curve of positions by layer", LineRow, rows)
     points = np.stack([_scores(sums.means()) for sums in stages]).astype(np.float32)
     return Measurements(metrics, {"line": table}, {"scores": points})
 
@@ -168,3 +214,36 @@ def _turned(curve: Float[Array, "m d"]) -> StoredChance:
     totals = spreads.sum(axis=1)
     shares = np.divide(spreads.max(axis=1), totals, out=np.zeros(DRAWS), where=totals > 0)
     return drawn("streams turned at random", shares)
+
+
+def cost_of(run: Run, channel: int, d: int, last: bool) -> ChannelCost:
+    """Hold a channel, and others beside it; `last` also before the final norm, which some models don't have."""
+    windows = run.windows(HELD_WINDOWS, SEED, 4)
+    loss = run.loss(windows)
+    base = loss.per_window()
+    by_position = run.stage_means(windows.ids)
+    means = by_position.mean(axis=1)
+
+    def extra(values: Float[Array, "stages ... channels"]) -> Float[Array, " windows"]:
+        with run.held([channel], values, last=last):
+            return loss.per_window() - base
+
+    flat, exact = extra(means[:, [channel]]), extra(by_position[:, :, [channel]])
+    few = first_windows(windows, SWEPT_WINDOWS)
+    count = run.affordable(OTHERS, few.ids.shape[1], len(few.ids))
+    order = np.random.default_rng(CHANNEL_SEED).permutation(d).tolist()
+    swept = [channel, *[other for other in order if other != channel][:count]]
+    few_loss = run.loss(few)
+    few_base = few_loss.per_window().mean()
+    costs = []
+    for other in swept:
+        with run.held([other], means[:, [other]], last=last):
+            costs.append(float(few_loss.per_window().mean() - few_base))
+    return ChannelCost(
+        channel=channel,
+        unit=loss.unit,
+        at_its_mean=mean_over_windows(flat, windows.files),
+        per_position=mean_over_windows(exact, windows.files),
+        swept=costs[0],
+        others=costs[1:],
+    )

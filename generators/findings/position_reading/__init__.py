@@ -11,7 +11,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="position_reading",
     words=words_of(__name__),
-    version=1,
     needs=("position_embedding", "blocks.0.attn.q", "blocks.0.attn.k"),
     uses=("blocks.0.ln1.gain", "embedding_norm.gain"),
     config=("n_head", "n_kv_head", "norm", "causal"),

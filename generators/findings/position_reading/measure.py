@@ -6,11 +6,10 @@ from typing_extensions import TypedDict
 from generators.base.architecture import Architecture
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, finite, table_of
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn
 from generators.findings.position_reading import forms
 from generators.findings.position_reading.forms import HeadWeights
-from generators.findings.sizes import check_positions, check_width
+from generators.findings.sizes import check_positions, check_width, nonconstant_positions
 from generators.maths import curve, turning
 from generators.maths.resampling import block_weights
 
@@ -35,8 +34,6 @@ class HeadReading(TypedDict):
 
 
 class MainPlane(TypedDict):
-    """The two leading components of the curve: share of its variance, turns in it, and tokens in each."""
-
     share: float
     turns: float
     tokens_per_turn: float | None
@@ -83,13 +80,7 @@ class PositionReadingMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
     """Measure how the first layer's heads read the position curve.
 
-    Reads `position_embedding` (n, d), `blocks.0.attn.q` and `blocks.0.attn.k` (d, m), and the gains (d,) of the norms
-    in front of them when there. Biases of queries and keys are left out: they add the same to all keys of a query, or
-    to a key for all queries.
-
-    Raises:
-        NotApplicableError: P is too small, is constant, varies along one direction only or has other channels than
-            the stream; queries or keys are all zeros.
+    Biases of queries and keys are left out: they add the same to all keys of a query, or to a key for all queries.
     """
     weights, architecture = inputs.weights, inputs.architecture
     P, run = _curve(weights, architecture)
@@ -125,9 +116,7 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
         "profiles": forms.profiles(raw, leading.values, reach).astype(np.float32),
     }
     title = "How each head of layer 0 reads the position curve"
-    return Measurements(
-        metrics, {"heads": table_of(title, list(HeadReading.__annotations__), metrics["heads"])}, arrays
-    )
+    return Measurements(metrics, {"heads": table_of(title, HeadReading, metrics["heads"])}, arrays)
 
 
 def _curve(weights: Weights, architecture: Architecture) -> tuple[Float[Array, "rows d"], slice]:
@@ -138,11 +127,8 @@ def _curve(weights: Weights, architecture: Architecture) -> tuple[Float[Array, "
     if P is None:
         raise NotApplicableError("The rows of P are alike, all or all but the first: there is no curve to read.")
     run = curve.longest_run(len(P), curve.outlier_positions(P)[0])
-    return (P[run] - P[run].mean(axis=1, keepdims=True) if _centres(weights, architecture) else P[run]), run
-
-
-def _centres(weights: Weights, architecture: Architecture) -> bool:
-    return architecture.norm == "layer" and bool(_gains(weights))
+    centred = architecture.norm == "layer" and bool(_gains(weights))
+    return (P[run] - P[run].mean(axis=1, keepdims=True) if centred else P[run]), run
 
 
 def _gains(weights: Weights) -> list[Float[Array, " d"]]:

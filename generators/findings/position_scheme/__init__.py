@@ -12,7 +12,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="position_scheme",
     words=words_of(__name__),
-    version=1,
     needs=(),
     uses=("position_embedding", "blocks.0.attn.relative_bias"),
     config=("positions", "n_ctx", "n_layer", "n_head", "d_head", "causal", "rotary", "slopes", "buckets", "windows"),

@@ -8,8 +8,7 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.position_scheme.biases import Biases
-from generators.findings.position_scheme.measure import PositionSchemeMetrics, Rotation, Slopes
+from generators.findings.position_scheme.measure import Biases, PositionSchemeMetrics, Rotation, Slopes
 
 SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head to draw
 MOST_NAMED_HEADS = 32  # numbered rows

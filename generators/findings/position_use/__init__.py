@@ -14,7 +14,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="position_use",
     words=words_of(__name__),
-    version=1,
     needs=(RUN,),
     uses=("position_embedding",),
     metrics=measure.PositionUseMetrics,

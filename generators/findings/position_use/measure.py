@@ -7,20 +7,12 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.runs import Run, WindowLoss
+from generators.findings import running
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.position_use import variants
 from generators.findings.position_use.variants import ChangedPositions, Kind
-from generators.findings.running import (
-    SEED,
-    WINDOWS,
-    Ran,
-    WindowMean,
-    mean_over_windows,
-    ran,
-    ratio_over_windows,
-)
+from generators.findings.sizes import nonconstant_positions
 from generators.maths.curve import grouped, rows_apart
 
 PASSES = 30  # approximate passes over all windows
@@ -62,31 +54,24 @@ class PositionUseMetrics(TypedDict):
 
     positions: Literal["table", "rotary", "alibi"]
     unit: str
-    base: WindowMean
-    removed: WindowMean
-    removed_but_first: WindowMean
-    first_removed: WindowMean | None
+    base: running.WindowMean
+    removed: running.WindowMean
+    removed_but_first: running.WindowMean
+    first_removed: running.WindowMean | None
     outliers: list[int]
     damages: list[Damage]
-    ran: Ran
+    ran: running.Ran
 
 
 def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
-    """Measure the loss with positions replaced by coarser, smoother, fewer and shuffled ones.
-
-    Runs the model on 64 windows about 30 times. Reads `position_embedding` (n, d) where the model has one; others are
-    given position ids.
-
-    Raises:
-        NotApplicableError: nothing in this model's positions can be replaced.
-    """
+    """Measure the loss with positions (rows or ids) replaced by coarser, smoother, fewer and shuffled ones."""
     run = model_of(inputs)
     kind = run.position_kind
     if kind is None:
         raise NotApplicableError(WITHIN if run.architecture.positions == "rotary" else FIXED)
     if kind == "table" and nonconstant_positions(inputs.weights) is None:
         raise NotApplicableError("The rows of P are alike, all or all but the first: there are no positions to take.")
-    windows = run.windows(WINDOWS, SEED, PASSES)
+    windows = run.windows(running.WINDOWS, running.SEED, PASSES)
     m = windows.ids.shape[1]
     loss = run.loss(windows)
     base = loss.per_window()
@@ -100,17 +85,17 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     metrics = PositionUseMetrics(
         positions=kind,
         unit=loss.unit,
-        base=mean_over_windows(base, windows.files),
-        removed=mean_over_windows(lost, windows.files),
-        removed_but_first=mean_over_windows(lost_but_first, windows.files),
-        first_removed=None if first_lost is None else mean_over_windows(first_lost, windows.files),
+        base=running.mean_over_windows(base, windows.files),
+        removed=running.mean_over_windows(lost, windows.files),
+        removed_but_first=running.mean_over_windows(lost_but_first, windows.files),
+        first_removed=None if first_lost is None else running.mean_over_windows(first_lost, windows.files),
         outliers=[] if P is None else [row for row in rows_apart(P).tolist() if row < m],
         damages=damages,
-        ran=ran(run, windows),
+        ran=running.ran(run, windows),
     )
     title = "What each change of positions costs"
     arrays = {} if P is None else _curves(P, tried, m)
-    return Measurements(metrics, {"damages": table_of(title, list(Damage.__annotations__), damages)}, arrays)
+    return Measurements(metrics, {"damages": table_of(title, Damage, damages)}, arrays)
 
 
 @dataclass(frozen=True)
@@ -134,9 +119,9 @@ def damage(
     lost: Float[Array, " windows"],
 ) -> Damage:
     changed = costs.of(variant.positions)
-    cost = mean_over_windows(changed, costs.files)
-    share, share_low, share_high = ratio_over_windows(changed, lost_but_first, costs.files)
-    of_all, low, high = ratio_over_windows(changed, lost, costs.files)
+    cost = running.mean_over_windows(changed, costs.files)
+    share, share_low, share_high = running.ratio_over_windows(changed, lost_but_first, costs.files)
+    of_all, low, high = running.ratio_over_windows(changed, lost, costs.files)
     return Damage(
         kind=variant.kind,
         amount=variant.amount,

@@ -12,7 +12,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="rogue",
     words=words_of(__name__),
-    version=1,
     needs=(RUN,),
     uses=("token_embedding", "blocks.*.ln2.gain", FREQUENCIES),
     config=("n_layer", "d_model"),

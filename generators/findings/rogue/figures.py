@@ -7,7 +7,7 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 from generators.findings.rogue.measure import SHOWN, RogueMetrics, RogueRow
 
 LINES = (
@@ -52,8 +52,9 @@ def draw_cosines(rows: list[RogueRow]) -> Any:
     figure, ax = style.plot(width=6.4, height=3.2)
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):
-        values = [row[key] for row in rows]  # type: ignore[literal-required]
-        ax.plot(layers, values, "os^D"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
+        ax.plot(
+            layers, numbers(rows, key), "os^D"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label
+        )
     ax.plot(layers, [row["isoscore"] for row in rows], ":", lw=1.2, color=style.INK, label="IsoScore")
     ax.set_xticks(layers)
     ax.set(xlabel="layer that is given the stream; the last is what comes out", ylabel="mean cosine")

@@ -37,14 +37,6 @@ class RogueRow(TypedDict):
     isoscore_without_5: float
 
 
-class SharedRow(TypedDict):
-    """A channel's share of the mean cosine at one depth; the largest eight of each depth."""
-
-    layer: int
-    channel: int
-    share: float
-
-
 class RankOfChannel(TypedDict):
     """Which place the rogue channel has among all by the `size` of some measure; 1 is the first."""
 
@@ -69,10 +61,7 @@ class RogueMetrics(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
-    """Measure the mean cosine of 3,072 hidden states at each depth, and every channel's share in it.
-
-    Reads `blocks.*.ln2.gain` and, with the best frequencies, `token_embedding` (V, d), to place the channel by them.
-    """
+    """Measure the mean cosine of 3,072 hidden states at each depth, and every channel's share in it."""
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
     first, last = windows.inner
@@ -104,13 +93,13 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
         ran=ran(run, windows),
     )
     listed = [
-        SharedRow(layer=layer, channel=int(c), share=float(of[c]))
+        {"layer": layer, "channel": int(c), "share": float(of[c])}
         for layer, of in enumerate(shares)
         for c in np.argsort(-of, kind="stable")[:SHOWN]
     ]
     tables = {
-        "layers": table_of("How alike states are, by layer", list(RogueRow.__annotations__), rows),
-        "shares": table_of("Channels' shares of the mean cosine", list(SharedRow.__annotations__), listed),
+        "layers": table_of("How alike states are, by layer", RogueRow, rows),
+        "shares": table_of("Channels' shares of the mean cosine", listed[0], listed),
     }
     return Measurements(metrics, tables, {"shares": shares.astype(np.float32)})
 

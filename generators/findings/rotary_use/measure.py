@@ -1,27 +1,22 @@
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from math import comb
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.base.architecture import Architecture, Rotary
 from generators.base.runs import Run, Windows
+from generators.findings import running
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import RESAMPLES, drawn, drawn_until_known
-from generators.findings.rotary_use.pairs import PairsOfHeads, pairs_of_heads, speeds
-from generators.findings.running import (
-    SEED,
-    Ran,
-    WindowMean,
-    first_windows,
-    mean_over_windows,
-    ran,
-    ratio_over_windows,
-)
+from generators.findings.positional import queries_and_keys, scoring
+from generators.maths.kernels import attention
 from generators.maths.ranks import spearman
 from generators.maths.resampling import interval, resample_items, spearman_of
 from generators.maths.sequential import FEWEST_FOR_PERCENTILE, MOST, draws_until_known
@@ -36,6 +31,22 @@ RANDOM_PASSES = (2 * FEWEST_FOR_PERCENTILE + 6 * SETS + STEPS) * FEW_WINDOWS
 PASSES = 18 * WINDOWS + RANDOM_PASSES
 PERMUTATIONS = 999  # permutations of heads within their layers
 OUTLIER = 3.0  # multiple of the median length of a head's pairs
+
+REACH = 64  # offsets
+CLOSE = 0.01  # largest mean |difference| in a query's attention for a match with the model
+
+
+@dataclass(frozen=True)
+class PairsOfHeads:
+    """By head, layer by layer: of each pair its share of scores and the mean lengths of its queries times keys.
+
+    `previous` and `first` are mean attention to the previous token and, of queries from 64 on, to the first.
+    """
+
+    shares: Float[Array, "heads pairs"]
+    lengths: Float[Array, "heads pairs"]
+    previous: Float[Array, " heads"]
+    first: Float[Array, " heads"]
 
 
 class TurningRow(TypedDict):
@@ -92,15 +103,15 @@ class RotaryUseMetrics(TypedDict):
 
     pairs: int
     unit: str
-    base: WindowMean
-    stopped: WindowMean
+    base: running.WindowMean
+    stopped: running.WindowMean
     damages: list[TurningRow]
     quarter_by_chance: StoredChance | None
     half_by_chance: StoredChance | None
     heads: list[RotaryHeadRow] | None
     fast_heads: FastHeads | None
     outlier_pairs: OutlierPairs | None
-    ran: Ran
+    ran: running.Ran
 
 
 def three_quarters(pairs: int) -> int:
@@ -109,21 +120,15 @@ def three_quarters(pairs: int) -> int:
 
 
 def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
-    """Measure the loss with only the fastest, the slowest or random pairs turning, in all layers.
-
-    Reads `blocks.*.attn.q`, `blocks.*.attn.k` and the norms in front of them, to see which pairs heads use.
-
-    Raises:
-        NotApplicableError: the model doesn't rotate, or has a single pair.
-    """
+    """Measure the loss with only the fastest, the slowest or random pairs turning, in all layers."""
     run, arch = model_of(inputs), inputs.architecture
     if run.position_kind != "rotary" or not any(arch.rotary):
         raise NotApplicableError("Positions are no rotations here.")
     order = speeds(arch)
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
-    windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS, RANDOM_PASSES)
-    many, few = _Turning(run, windows), _Turning(run, first_windows(windows, FEW_WINDOWS))
+    windows = run.windows(WINDOWS, running.SEED, PASSES / WINDOWS, RANDOM_PASSES)
+    many, few = _Turning(run, windows), _Turning(run, running.first_windows(windows, FEW_WINDOWS))
     steps = sorted({round(len(order) * step / STEPS) for step in range(1, STEPS)} - {0, len(order)})
     claimed = {three_quarters(len(order)), len(order) // 2}
     most = max(FEWEST_FOR_PERCENTILE, run.affordable(MOST, windows.ids.shape[1], FEW_WINDOWS))
@@ -141,21 +146,21 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     metrics = RotaryUseMetrics(
         pairs=len(order),
         unit=many.unit,
-        base=mean_over_windows(many.base, windows.files),
-        stopped=mean_over_windows(many.lost, windows.files),
+        base=running.mean_over_windows(many.base, windows.files),
+        stopped=running.mean_over_windows(many.lost, windows.files),
         damages=rows,
         quarter_by_chance=chances[three_quarters(len(order))],
         half_by_chance=chances[len(order) // 2],
         heads=head_rows,
         fast_heads=None if head_rows is None else _fast_heads(head_rows),
         outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, windows.ids.shape[1]),
-        ran=ran(run, windows),
+        ran=running.ran(run, windows),
     )
-    tables = {"damages": table_of("What it costs if only some pairs turn", list(TurningRow.__annotations__), rows)}
+    tables = {"damages": table_of("What it costs if only some pairs turn", TurningRow, rows)}
     arrays = {}
     if heads is not None and head_rows is not None:
         title = "Heads and the pairs that they use"
-        tables["heads"] = table_of(title, list(RotaryHeadRow.__annotations__), head_rows)
+        tables["heads"] = table_of(title, RotaryHeadRow, head_rows)
         arrays = {"shares": heads.shares[:, order].astype(np.float32)}
     return Measurements(metrics, tables, arrays)
 
@@ -171,7 +176,7 @@ class _Turning:
             return self._loss.per_window() - self.base
 
     def row(self, which: Which, turning: Sequence[int]) -> TurningRow:
-        damage, low, high = ratio_over_windows(self._extra(turning), self.lost, self.files)
+        damage, low, high = running.ratio_over_windows(self._extra(turning), self.lost, self.files)
         return TurningRow(which=which, turning=len(turning), damage=damage, low=low, high=high)
 
     def damage(self, turning: Sequence[int]) -> float:
@@ -190,8 +195,7 @@ class _Turning:
 
 
 def _random_sets(pairs: int, turning: int) -> Iterator[tuple[int, ...]]:
-    """Yield random sets of pairs, all different, until there are no more."""
-    rng, yielded = np.random.default_rng([SEED, turning]), set[tuple[int, ...]]()
+    rng, yielded = np.random.default_rng([running.SEED, turning]), set[tuple[int, ...]]()
     while len(yielded) < comb(pairs, turning):
         one = tuple(sorted(rng.permutation(pairs)[:turning].tolist()))
         if one not in yielded:
@@ -221,13 +225,12 @@ def _head_rows(heads: PairsOfHeads, inputs: Inputs, order: list[int], n: int) ->
 
 
 def _fast_heads(rows: list[RotaryHeadRow]) -> FastHeads | None:
-    """Return the correlation over heads; by chance, with heads exchanged within their layers."""
     previous, fast = np.array([row["previous"] for row in rows]), np.array([row["fast_share"] for row in rows])
     rho = spearman(previous, fast)
     if rho is None:
         return None
     layers = np.array([row["layer"] for row in rows])
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(running.SEED)
     exchanged = [spearman(previous, fast[within(layers, rng)]) or 0.0 for _ in range(PERMUTATIONS)]
     low, high = interval(resample_items(spearman_of(previous, fast), len(rows), RESAMPLES, rng))
     return FastHeads(
@@ -253,3 +256,99 @@ def _outlier_pairs(rows: list[RotaryHeadRow], inputs: Inputs, n: int) -> Outlier
         slow_pairs=float(np.mean([period > n for period in periods])),
         sink_rho=spearman(ratios, first),
     )
+
+
+def pairs_of_heads(inputs: Inputs, run: Run, ids: Int[Array, "windows n"]) -> PairsOfHeads | None:
+    """Return what pairs do in every head, None where the weights don't give the queries and keys of the model."""
+    arch, weights = inputs.architecture, inputs.weights
+    roles = [f"blocks.{i}.attn.{name}" for i in range(arch.n_layer) for name in "qk"]
+    if (
+        any(role not in weights for role in roles)
+        or len({None if rotation is None else rotation.dim for rotation in arch.rotary}) != 1
+    ):
+        return None
+    streams = np.empty((arch.n_layer, *ids.shape, run.architecture.d_model), np.float32)
+    looks = np.empty((arch.n_layer, len(ids), arch.n_head, *2 * ids.shape[1:]), np.float32)
+
+    def see_states(stage: int, begin: int, states: Float[Array, "batch n d"]) -> None:
+        if stage < arch.n_layer:
+            streams[stage, begin : begin + len(states)] = states
+
+    def see_attention(layer: int, begin: int, seen: Float[Array, "batch heads n n"]) -> None:
+        looks[layer, begin : begin + len(seen)] = seen
+
+    run.hidden_states(ids, see_states)
+    run.attention(ids, see_attention)
+    shares, lengths = [], []
+    for layer in range(arch.n_layer):
+        rotation = arch.rotary[layer]
+        found = [queries_and_keys(weights, arch, rows, layer) for rows in streams[layer]]
+        if rotation is None or not _are_the_models(found[0], inputs, layer, looks[layer, 0]):
+            return None
+        shares.append(np.mean([_score_shares(q, k, rotation) for q, k in found], axis=0))
+        lengths.append(np.mean([_lengths(q, rotation) * _lengths(k, rotation) for q, k in found], axis=0))
+    previous = np.diagonal(looks, -1, -2, -1).mean(axis=(1, 3))
+    return PairsOfHeads(
+        np.concatenate(shares),
+        np.concatenate(lengths),
+        previous.ravel(),
+        looks[..., min(REACH, ids.shape[1] // 2) :, 0].mean(axis=(1, 3)).ravel(),
+    )
+
+
+def channels_of(rotation: Rotary) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
+    pairs = np.arange(rotation.dim // 2)
+    return (2 * pairs, 2 * pairs + 1) if rotation.adjacent else (pairs, pairs + rotation.dim // 2)
+
+
+def _are_the_models(
+    found: tuple[Float[Array, "heads n c"], Float[Array, "heads n c"]],
+    inputs: Inputs,
+    layer: int,
+    looks: Float[Array, "heads n n"],
+) -> bool:
+    """Return whether queries and keys give the attention that the model shows; not if it changes them once more."""
+    queries, keys = found
+    scored = scoring(inputs.weights, inputs.architecture, layer, queries.shape[1])
+    made = np.stack(
+        [
+            np.concatenate([weights for _, weights in attention(queries[head], keys[head], scored, head)])
+            for head in range(len(queries))
+        ]
+    )
+    return bool(np.abs(made - looks).sum(axis=-1).mean() < CLOSE)
+
+
+def _score_shares(
+    queries: Float[Array, "heads n c"], keys: Float[Array, "heads n c"], rotation: Rotary
+) -> Float[Array, "heads pairs"]:
+    """Return by how much each pair covaries with the score, over the variance of scores; all channels add up to 1.
+
+    Scores of a query are centred over the last 64 tokens.
+    """
+    n = queries.shape[1]
+    reach = min(REACH, n // 2)
+    at = np.arange(reach, n)
+    behind = at[:, None] - np.arange(reach)
+    first, second = channels_of(rotation)
+    found = np.empty((len(queries), len(first)))
+    for head, (query, key) in enumerate(zip(queries, keys, strict=True)):
+        near = key[behind]  # (queries, offsets, channels)
+        near = near - near.mean(axis=1, keepdims=True)
+        scores = np.einsum("qc,qoc->qo", query[at], near)
+        each = query[at] * np.einsum("qo,qoc->qc", scores, near)  # covariance of each channel's part with the score
+        each = each.sum(axis=0, dtype=np.float64)
+        total = float(np.sum(scores.astype(np.float64) ** 2))
+        found[head] = (each[first] + each[second]) / total if total > 0 else 0.0
+    return found
+
+
+def _lengths(rows: Float[Array, "heads n c"], rotation: Rotary) -> Float[Array, "heads pairs"]:
+    first, second = channels_of(rotation)
+    return np.hypot(rows[..., first], rows[..., second]).mean(axis=1)
+
+
+def speeds(architecture: Architecture) -> list[int]:
+    """Return the pairs of channels from the fastest to the slowest, by the first layer that rotates."""
+    rotation = next(rotation for rotation in architecture.rotary if rotation is not None)
+    return [int(pair) for pair in np.argsort(rotation.periods, kind="stable")]

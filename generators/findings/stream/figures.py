@@ -1,5 +1,5 @@
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -8,9 +8,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
-from generators.findings.stream.measure import StageRow, StreamMetrics
-from generators.findings.stream.mlps import MlpRow
+from generators.findings.measured import Measurements, numbers
+from generators.findings.stream.measure import MlpRow, StageRow, StreamMetrics
 
 MOST_PANELS = 8
 LINES = (
@@ -94,12 +93,12 @@ def draw_lines(rows: list[StageRow]) -> Any:
     figure, ax = style.plot(width=6.8, height=3.4)
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):
-        values = _column(rows, key)
+        values = numbers(rows, key)
         if not np.isfinite(values).any():
             continue
         ax.plot(layers, values, "os^D"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
         if f"{key}_low" in rows[0]:
-            low, high = (_column(rows, f"{key}_{end}") for end in ("low", "high"))
+            low, high = (numbers(rows, f"{key}_{end}") for end in ("low", "high"))
             ax.fill_between(layers, low, high, color=style.COLOURS[index], alpha=0.2, lw=0)
     ax.set_ylim(min(0, ax.get_ylim()[0]), 1.02)
     ax.set_xticks(layers)
@@ -111,12 +110,10 @@ def draw_lines(rows: list[StageRow]) -> Any:
 def draw_mlps(rows: list[MlpRow]) -> Any:
     figure, ax = style.plot(width=6.8, height=3.0)
     layers = [row["layer"] for row in rows]
-    ax.plot(
-        layers, [row["token"] for row in rows], "s-", ms=4, lw=1.2, color=style.COLOURS[1], label="between tokens"
-    )
-    positions = [row["position"] for row in rows]
+    ax.plot(layers, numbers(rows, "token"), "s-", ms=4, lw=1.2, color=style.COLOURS[1], label="between tokens")
+    positions = numbers(rows, "position")
     ax.plot(layers, positions, "o-", ms=4, lw=1.2, color=style.COLOURS[0], label="between positions,\nsame token")
-    low, high = ([row[end] for row in rows] for end in ("position_low", "position_high"))
+    low, high = numbers(rows, "position_low"), numbers(rows, "position_high")
     ax.fill_between(layers, low, high, color=style.COLOURS[0], alpha=0.2, lw=0)
     ax.set_ylim(min(0, ax.get_ylim()[0]), 1.02)
     ax.set_xticks(layers)
@@ -124,7 +121,3 @@ def draw_mlps(rows: list[MlpRow]) -> Any:
     ax.set_ylabel("share of variance")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
-
-
-def _column(rows: list[StageRow], key: str) -> Float[Array, " layers"]:
-    return np.array([cast(dict[str, float | None], row)[key] for row in rows], np.float64)

@@ -1,16 +1,17 @@
+from dataclasses import dataclass
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.base.runs import Run, Windows
+from generators.findings import running
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Interval, Measurements, StoredChance, table_of
-from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import DRAWS, drawn
-from generators.findings.running import FOLDS, SEED, Ran, first_windows, folds_of, ran
-from generators.findings.stream.mlps import MlpRow, mlp_rows
+from generators.findings.sizes import nonconstant_positions
 from generators.findings.stream.moments import Moments
-from generators.findings.stream.removed import MeanRemoved, mean_removed
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.resampling import chance, jackknife
@@ -22,6 +23,51 @@ COMPONENTS = 8
 LOOK_BACK = 10  # tokens back
 MLP_WINDOWS = 64
 ROTATIONS = 199  # rotations of one side, for the null of the incoherence
+SHIFTED_WINDOWS = 4
+SHIFTS = 9  # shifts in random directions
+
+TOKENS = 256  # most frequent tokens of the text
+FEWEST = 16  # minimum occurrences of a token
+
+
+class MlpRow(TypedDict):
+    """One layer's MLP: which share of the variance of what it writes lies between positions, and between tokens.
+
+    `position` is what positions differ by where the token is the same; both are freed of sampling noise.
+    """
+
+    layer: int
+    position: float
+    position_low: float
+    position_high: float
+    token: float
+
+
+@dataclass(frozen=True)
+class _Occurrences:
+    which: Int[Array, "windows n"]  # token index, -1 elsewhere
+    counts: Float[Array, "folds n tokens"]
+    folds: Int[Array, " windows"]
+
+
+class MeanRemoved(TypedDict):
+    """What it costs to take the mean away, and what the costliest of some random shifts of that length costs.
+
+    `share` is that of the mean in the mean squared length; `times` is the first cost over the second, None where no
+    random shift costs anything.
+    """
+
+    unit: str
+    share: float
+    cost: float
+    low: float
+    high: float
+    random: float
+    shifts: int
+    times: float | None
+    times_low: float
+    times_high: float
+    windows: int
 
 
 class StageRow(TypedDict):
@@ -62,8 +108,6 @@ class AllOnes(TypedDict):
 
 
 class Incoherence(TypedDict):
-    """What chance gives for the incoherence at the middle, one side rotated at random."""
-
     median: float
     limit: float
     draws: int
@@ -80,20 +124,19 @@ class StreamMetrics(TypedDict):
     all_ones: AllOnes
     mlps: list[MlpRow]
     mean_removed: MeanRemoved
-    ran: Ran
+    ran: running.Ran
 
 
 def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     """Measure the mean hidden state at each position over 256 windows, layer by layer.
 
     On the first of these windows also what the MLPs write for one token at different positions, and what is lost with
-    the mean of what the first block is given. Reads `position_embedding` (n, d) where there is one, to compare
-    directions.
+    the mean of what the first block is given.
     """
     run = model_of(inputs)
-    windows = run.windows(WINDOWS, SEED)
+    windows = run.windows(WINDOWS, running.SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
-    n, folds = windows.ids.shape[1], folds_of(windows.files)
+    n, folds = windows.ids.shape[1], running.folds_of(windows.files)
     stages = [Moments(folds=folds, n=n, d=d) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     basis = _basis(inputs)
@@ -103,7 +146,7 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         rows.append(row)
         points.append(scores)
     middle = n_layer // 2
-    mlps = mlp_rows(run, first_windows(windows, MLP_WINDOWS))
+    mlps = mlp_rows(run, running.first_windows(windows, MLP_WINDOWS))
     metrics = StreamMetrics(
         layers=rows,
         middle=middle,
@@ -113,12 +156,12 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         all_ones=_all_ones(stages[middle]),
         mlps=mlps,
         mean_removed=mean_removed(run, windows, *stages[0].mean()),
-        ran=ran(run, windows),
+        ran=running.ran(run, windows),
     )
-    tables = {"layers": table_of("Positions by layer", list(StageRow.__annotations__), rows)}
+    tables = {"layers": table_of("Positions by layer", StageRow, rows)}
     if mlps:
         title = "What the MLPs write, by position and by token"
-        tables["mlps"] = table_of(title, list(MlpRow.__annotations__), mlps)
+        tables["mlps"] = table_of(title, MlpRow, mlps)
     return Measurements(metrics, tables, {"curves": np.stack(points).astype(np.float32)})
 
 
@@ -130,14 +173,13 @@ def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
 
 
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:
-    """Return the numbers of one stage and its curve in three components, position 0 left out."""
     curve = moments.position_means()[1:]
     found = principal_scores(curve, COMPONENTS)
     scores, ratio = found.values, variance_ratio(curve)
     share, ev3, counts = moments.share(), float(ratio[:3].sum()), moments.counts()
-    share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(FOLDS)]), share, counts)
+    share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(running.FOLDS)]), share, counts)
     ev3_low, ev3_high = jackknife(
-        np.array([_ev3(moments.position_means(fold)[1:]) for fold in range(FOLDS)]), ev3, counts
+        np.array([_ev3(moments.position_means(fold)[1:]) for fold in range(running.FOLDS)]), ev3, counts
     )
     even, odd = (half[1:] - half[1:].mean(axis=0) for half in moments.halves())
     row = StageRow(
@@ -155,7 +197,7 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
         participation_ratio=float(1 / np.sum(ratio**2)) if ev3 else 0.0,
         decoded=moments.decoded(),
         incoherence=_largest_cosine(*_sides(moments)),
-        along_ones=float(moments.along(_ones(moments.d))[0]),
+        along_ones=float(moments.along(np.ones((1, moments.d)))[0]),
     )
     return row, np.pad(scores[:, :3], ((0, 0), (0, max(0, 3 - scores.shape[1]))))
 
@@ -169,7 +211,6 @@ def _ev3(rows: Float[Array, "m d"]) -> float:
 
 
 def _sides(moments: Moments) -> tuple[Float[Array, "m d"], Float[Array, "windows d"]]:
-    """Return the centred means of positions and of windows, each at unit length."""
     return _unit(moments.position_means()[1:]), _unit(moments.contexts)
 
 
@@ -186,7 +227,7 @@ def _largest_cosine(positions: Float[Array, "m d"], contexts: Float[Array, "wind
 def _chance(moments: Moments) -> Incoherence:
     """Return what the incoherence is when the positions are turned at random against the windows."""
     positions, contexts = _sides(moments)
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(running.SEED)
     # Turning acts on the span alone: random orthonormal directions take the place of its own.
     u, s, _ = np.linalg.svd(positions, full_matrices=False)
     u *= signed(u.T)
@@ -200,16 +241,126 @@ def _chance(moments: Moments) -> Incoherence:
     return Incoherence(median=null.median, limit=null.limit, draws=null.draws)
 
 
-def _ones(d: int) -> Float[Array, "1 d"]:
-    return np.ones((1, d))
-
-
 def _all_ones(moments: Moments) -> AllOnes:
-    value = float(moments.along(_ones(moments.d))[0])
-    without = np.array([moments.along(_ones(moments.d), fold)[0] for fold in range(FOLDS)])
-    signs = np.random.default_rng(SEED).choice([-1.0, 1.0], (DRAWS, moments.d))
+    value = float(moments.along(np.ones((1, moments.d)))[0])
+    without = np.array([moments.along(np.ones((1, moments.d)), fold)[0] for fold in range(running.FOLDS)])
+    signs = np.random.default_rng(running.SEED).choice([-1.0, 1.0], (DRAWS, moments.d))
     return AllOnes(
         value=value,
         interval=list(jackknife(without, value, moments.counts())),
         chance=drawn("vectors of random signs", moments.along(signs), "at most"),
     )
+
+
+def mean_removed(run: Run, windows: Windows, mean: Float[Array, " d"], share: float) -> MeanRemoved:
+    few = running.first_windows(windows, SHIFTED_WINDOWS)
+    loss = run.loss(few)
+    base = loss.per_window()
+
+    def cost(by: Float[Array, " d"]) -> Float[Array, " windows"]:
+        with run.shifted(by):
+            return loss.per_window() - base
+
+    lost = cost(-mean)
+    rng = np.random.default_rng(running.SEED)
+    directions = rng.standard_normal((SHIFTS, len(mean)))
+    directions *= np.linalg.norm(mean) / np.linalg.norm(directions, axis=1, keepdims=True)
+    others = [cost(by) for by in directions]
+    largest = max(others, key=lambda each: float(each.mean()))
+    removed = running.mean_over_windows(lost, few.files)
+    times, low, high = running.ratio_over_windows(lost, largest, few.files)
+    return MeanRemoved(
+        unit=loss.unit,
+        share=share,
+        cost=removed["mean"],
+        low=removed["low"],
+        high=removed["high"],
+        random=float(largest.mean()),
+        shifts=SHIFTS,
+        times=times if largest.mean() > 0 else None,
+        times_low=low,
+        times_high=high,
+        windows=len(few.ids),
+    )
+
+
+def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
+    """Return the numbers of every layer, on the tokens that occur most often.
+
+    None where no token occurs often, or where what the MLPs write can't be seen.
+    """
+    found = _occurrences(windows)
+    if found is None:
+        return []
+    n, tokens = found.counts.shape[1:]
+    layers, d = run.architecture.n_layer, run.architecture.d_model
+    by_position = np.zeros((layers, running.FOLDS, n, d), np.float32)
+    by_token = np.zeros((layers, running.FOLDS, tokens, d), np.float32)
+    squares = np.zeros((layers, running.FOLDS))
+
+    def see(layer: int, begin: int, wrote: Float[Array, "batch n d"]) -> None:
+        for window, written in enumerate(wrote, start=begin):
+            fold, places = found.folds[window], np.flatnonzero(found.which[window] >= 0)
+            chosen = written[places]
+            by_position[layer, fold, places] += chosen
+            np.add.at(by_token[layer, fold], found.which[window, places], chosen)
+            squares[layer, fold] += np.einsum("ij,ij->", chosen, chosen, dtype=np.float64)
+
+    if not run.mlp_outputs(windows.ids, see):
+        return []
+    sizes = found.counts.sum(axis=(1, 2))
+    rows = []
+    for layer in range(layers):
+        parts = by_position[layer], by_token[layer], squares[layer], found.counts
+        position, token = _shares(*parts, np.ones(running.FOLDS, bool))
+        without = np.array([_shares(*parts, np.arange(running.FOLDS) != fold)[0] for fold in range(running.FOLDS)])
+        low, high = jackknife(without, position, sizes)
+        rows.append(MlpRow(layer=layer, position=position, position_low=low, position_high=high, token=token))
+    return rows
+
+
+def _occurrences(windows: Windows) -> _Occurrences | None:
+    first, last = windows.inner
+    ids = windows.ids[:, first + 1 : last]
+    tokens, times = np.unique(ids, return_counts=True)
+    often = tokens[np.argsort(-times, kind="stable")[:TOKENS]]
+    often = np.sort(often[np.isin(often, tokens[times >= FEWEST])])
+    if len(often) < 2:
+        return None
+    at = np.minimum(np.searchsorted(often, windows.ids), len(often) - 1)
+    is_often = often[at] == windows.ids
+    is_often[:, : first + 1] = is_often[:, last:] = False
+    which, folds = np.where(is_often, at, -1), running.folds_of(windows.files)
+    counts = np.zeros((running.FOLDS, windows.ids.shape[1], len(often)))
+    window, place = np.nonzero(is_often)
+    np.add.at(counts, (folds[window], place, which[window, place]), 1)
+    return _Occurrences(which, counts, folds)
+
+
+def _shares(
+    by_position: Float[Array, "folds n d"],
+    by_token: Float[Array, "folds tokens d"],
+    squares: Float[Array, " folds"],
+    counts: Float[Array, "folds n tokens"],
+    kept: Bool[Array, " folds"],
+) -> tuple[float, float]:
+    """Return the shares of variance between positions at equal token, and between tokens.
+
+    The components of variance of two unbalanced one-way layouts: of tokens, then of positions in what is left when
+    every token's mean is taken away.
+    """
+    table = counts[kept].sum(axis=0)
+    of_token, of_position = table.sum(axis=0), table.sum(axis=1)
+    there, used = of_token > 0, of_position > 0
+    total, sums = of_token.sum(), by_token[kept].sum(axis=0, dtype=np.float64)
+    means = np.divide(sums, of_token[:, None], out=np.zeros_like(sums), where=there[:, None])
+    between = float(of_token @ np.sum((means - sums.sum(axis=0) / total) ** 2, axis=1))
+    within = float(squares[kept].sum()) - float(of_token @ np.sum(means**2, axis=1))
+    away = by_position[kept].sum(axis=0, dtype=np.float64)[used] - table[used] @ means
+    along = float(np.sum(np.sum(away**2, axis=1) / of_position[used]))
+    left = (within - along) / max(total - used.sum() - there.sum() + 1, 1.0)
+    position = (along - (used.sum() - 1) * left) / (total - float(of_position @ of_position) / total)
+    noise = within / max(total - there.sum(), 1.0)
+    token = (between - (there.sum() - 1) * noise) / (total - float(of_token @ of_token) / total)
+    whole = max(position, 0.0) + max(token, 0.0) + max(left, 0.0)
+    return (position / whole, token / whole) if whole > 0 else (0.0, 0.0)

@@ -13,8 +13,6 @@ RIDGE = 1e-3  # relative to the mean variance of a channel
 
 @dataclass(kw_only=True)
 class Moments:
-    """What is stored of the hidden states (windows, n, d) of one stage."""
-
     folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
     n: int
     d: int

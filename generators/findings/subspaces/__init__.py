@@ -11,7 +11,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="subspaces",
     words=words_of(__name__),
-    version=1,
     needs=("position_embedding", "token_embedding"),
     metrics=measure.SubspacesMetrics,
     measure=measure.measure,

@@ -12,7 +12,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="token_svd",
     words=words_of(__name__),
-    version=1,
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS),
     metrics=measure.TokenSvdMetrics,

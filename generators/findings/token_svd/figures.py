@@ -7,8 +7,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.token_svd.measure import TokenSvdMetrics
-from generators.findings.token_svd.overlap import Overlap
+from generators.findings.token_svd.measure import Overlap, TokenSvdMetrics
 from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
 
 # Kinds of tokens: their label and their colour's place in the palette.

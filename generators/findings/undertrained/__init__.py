@@ -12,7 +12,6 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="undertrained",
     words=words_of(__name__),
-    version=1,
     needs=(RUN, "token_embedding"),
     uses=(TOKENS, FREQUENCIES),
     config=("tied", "causal"),

@@ -11,7 +11,6 @@ from generators.findings.outliers.clump import crowding, find_clump
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.running import RESAMPLES, SEED, WINDOWS, Ran, ran
 from generators.findings.token_cells import TokenCells, cells
-from generators.findings.undertrained.prompts import FREQUENT, repeated
 from generators.maths.blocks import norms
 from generators.maths.resampling import auc_of, interval, resample_items
 
@@ -20,6 +19,11 @@ PASSES = 4  # passes over all windows; prompts count as three
 SPEAKABLE = 0.01  # largest probability below which Land and Bartolo count a token as under-trained
 OTHERS = 200  # tokens drawn with a seed
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
+
+# Text before a token, between it and its repetition, and after that.
+TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))
+EXAMPLES = 4  # repeated tokens at the start of each prompt; fewer in models with a short context
+FREQUENT = 40  # frequent tokens used to test whether the model can repeat at all
 
 
 class AgainstCounts(TypedDict):
@@ -40,8 +44,6 @@ class Prompted(TypedDict):
 
 
 class TokenRow(TokenCells):
-    """A candidate: the largest probability it gets anywhere, and whether a prompt brings it back."""
-
     indicator: float
     largest_probability: float
     below_controls: bool
@@ -94,11 +96,7 @@ class UndertrainedMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     """Measure the largest probability that the model ever gives each candidate, and others.
 
-    Runs the model on 64 windows once, and causal models on prompts. Reads `token_embedding` (V, d), whether outputs
-    are another matrix, the vocabulary, and the best frequencies, by which controls are matched.
-
-    Raises:
-        NotApplicableError: the model predicts no tokens.
+    Causal models are also asked, by prompts. Controls are matched by frequency.
     """
     run = model_of(inputs)
     if not run.predicts:
@@ -167,7 +165,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     if counts is not None and metrics["unseen"] is not None:
         arrays["roc"] = _roc(-largest[speakable], counts[speakable] == 0)
     title = "Candidates and the largest probability they get"
-    return Measurements(metrics, {"candidates": table_of(title, list(TokenRow.__annotations__), rows)}, arrays)
+    return Measurements(metrics, {"candidates": table_of(title, TokenRow, rows)}, arrays)
 
 
 def _speakable(vocabulary: Vocabulary | None, V: int) -> Bool[Array, " V"]:
@@ -217,11 +215,7 @@ def _unseen(
 ) -> Unseen | None:
     """Return how tokens of count 0 differ from others; None where there are none of either.
 
-    Args:
-        largest: log of the largest probability of each token in the texts.
-        looks: larger for a token that looks under-trained.
-        counts: of the training text.
-        speakable: which tokens a text could hold.
+    `largest` are logs; `looks` is larger for a token that looks under-trained.
     """
     from sklearn.metrics import roc_auc_score
 
@@ -244,7 +238,6 @@ def _unseen(
 
 
 def _roc(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Float[Array, "2 points"]:
-    """Return the ROC curve: shares of the others, and of the positive ones, that score at least as much."""
     from sklearn.metrics import roc_curve
 
     false, true, _ = roc_curve(positive, scores)
@@ -298,3 +291,45 @@ def _against(
         precision=hits / len(chosen) if len(chosen) else None,
         recall=hits / int(unused.sum()) if unused.any() else None,
     )
+
+
+def repeated(
+    run: Run, ids: Int[Array, " n"], frequent: Int[Array, " m"]
+) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
+    """Return whether any of three prompts brings each token back as the likeliest, and its largest probability.
+
+    A prompt that has no room for one example is left out; no token comes back where none of the three has room.
+    """
+    back, probability = np.zeros(len(ids), bool), np.zeros(len(ids))
+    for template in TEMPLATES:
+        parts = [list(run.encode(part)) for part in template]
+        examples = _fitting(run, parts)
+        if not examples:
+            continue
+        prompts = np.array([_prompt(run, parts, int(i), frequent, examples) for i in ids], np.int32)
+
+        def see(at: Int[Array, " batch"], logits: Float[Array, "batch V"]) -> None:
+            last = logits.astype(np.float64)
+            own = np.take_along_axis(last, ids[at][:, None], axis=1)[:, 0]
+            back[at] |= own >= last.max(axis=1)
+            probability[at] = np.maximum(probability[at], np.exp(own - np.logaddexp.reduce(last, axis=1)))
+
+        run.last_logits(prompts, see)
+    return back, probability
+
+
+def _fitting(run: Run, parts: list[list[int]]) -> int:
+    if run.architecture.n_ctx is None:
+        return EXAMPLES
+    before, between, after = (len(part) for part in parts)
+    asked = len(run.text.before) + before + 1 + between
+    room = max(0, run.architecture.n_ctx - asked)
+    return min(EXAMPLES, room // (before + 1 + between + 1 + after))
+
+
+def _prompt(run: Run, parts: list[list[int]], token: int, frequent: Int[Array, " m"], examples: int) -> list[int]:
+    before, between, after = parts
+    ids = list(run.text.before)
+    for example in [int(i) for i in frequent if int(i) != token][:examples]:
+        ids += [*before, example, *between, example, *after]
+    return [*ids, *before, token, *between]

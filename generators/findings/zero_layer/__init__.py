@@ -13,7 +13,6 @@ from generators.findings.zero_layer import facts, figures, measure
 FINDING = Finding(
     name="zero_layer",
     words=words_of(__name__),
-    version=1,
     needs=("token_embedding",),
     uses=("unembedding", "position_embedding", "final_norm.gain", "final_norm.bias", TOKENS, FREQUENCIES),
     config=("tied", "norm", "norm_eps", "embedding_scale"),

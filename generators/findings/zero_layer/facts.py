@@ -1,17 +1,6 @@
 from collections.abc import Iterator
 
-from generators.findings.facts import (
-    TOKEN_NORM,
-    EntityCount,
-    EntityGroup,
-    EntityNames,
-    EntityNote,
-    EntityNumbers,
-    Fact,
-    Facts,
-    by_id,
-    rows,
-)
+from generators.findings import facts
 from generators.findings.measured import Measurements
 from generators.findings.zero_layer.measure import ExceptionRow, HubRow, ZeroLayerMetrics
 
@@ -19,26 +8,26 @@ NAMED = 5  # most-returned tokens, listed by name
 SAMPLES = ("ids", "norm", "token_name"), ("best", "best_norm", "best_name")
 
 
-def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator[Fact]:
+def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator[facts.Fact]:
     arrays = found.arrays
-    yield EntityCount(found.metrics["n_tokens"])
+    yield facts.EntityCount(found.metrics["n_tokens"])
     for ids, norm, name in SAMPLES:
-        yield EntityNames(by_id(arrays.get(ids), arrays.get(name)) or {})
-        yield EntityNumbers(TOKEN_NORM, by_id(arrays.get(ids), arrays.get(norm)), order="largest")
-    exceptions = rows(found, "exceptions", ExceptionRow)
+        yield facts.EntityNames(facts.by_id(arrays.get(ids), arrays.get(name)) or {})
+        yield facts.EntityNumbers(facts.TOKEN_NORM, facts.by_id(arrays.get(ids), arrays.get(norm)), order="largest")
+    exceptions = facts.rows(found, "exceptions", ExceptionRow)
     if found.metrics["exceptions"] == len(exceptions):
         another = "Without layers it returns another token instead of itself."
-        yield EntityGroup(another, "Without layers it returns itself.", [row["id"] for row in exceptions])
+        yield facts.EntityGroup(another, "Without layers it returns itself.", [row["id"] for row in exceptions])
     if exceptions:
         yielded = {row["id"]: row["best_id"] for row in exceptions}
-        yield EntityNumbers("token that it returns", yielded, "zero-layer-pairs", leads="token")
+        yield facts.EntityNumbers("token that it returns", yielded, "zero-layer-pairs", leads="token")
         norms = {row["id"]: row["best_norm"] for row in exceptions}
-        yield EntityNumbers("norm of that token", norms, "zero-layer-norms")
+        yield facts.EntityNumbers("norm of that token", norms, "zero-layer-norms")
         cosines = {row["id"]: row["cosine"] for row in exceptions}
-        yield EntityNumbers("cosine with that token", cosines, "zero-layer-norms")
-    for place, hub in enumerate(rows(found, "hubs", HubRow)):
+        yield facts.EntityNumbers("cosine with that token", cosines, "zero-layer-norms")
+    for place, hub in enumerate(facts.rows(found, "hubs", HubRow)):
         says = f"Without layers, {hub['absorbs']} other tokens return it instead of themselves."
-        yield EntityNote(hub["id"], says, named=place < NAMED)
+        yield facts.EntityNote(hub["id"], says, named=place < NAMED)
 
 
-FACTS = Facts(entities={"token": tokens})
+FACTS = facts.Facts(entities={"token": tokens})

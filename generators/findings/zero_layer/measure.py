@@ -7,13 +7,14 @@ from typing_extensions import TypedDict
 
 from generators.findings import token_cells
 from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
-from generators.findings.measured import Measurements, Table, table_of
+from generators.findings.measured import Measurements, StoredChance, Table, table_of
+from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import asked_tokens, check_tokens
 from generators.findings.token_cells import TokenCells
-from generators.findings.zero_layer.partners import Partners, partners
 from generators.findings.zero_layer.variants import YieldVariant, answers, variants, ways_of
 from generators.maths.blocks import norms, spread_ids
 from generators.maths.neighbours import best_match
+from generators.maths.ranks import strongest_channel
 
 # What a vocabulary says of two tokens that differ; the array `group` counts in this order.
 GROUPS = ("leading space", "byte or unprintable", "plural", "case", "digits", "other")
@@ -24,6 +25,27 @@ MOST_HUBS = 20
 SEED = 20211215
 BLOCK = 1024
 ROUNDING = 1e-12  # relative; products that differ by less count as equal
+FEWEST_PARTNERS = 10
+
+
+class AlikeTokens(TypedDict):
+    """The spread of some tokens in one number, over that of all, and where their median lies among all.
+
+    Spreads are interquartile ranges; `chance` draws as many tokens at random.
+    """
+
+    spread: float
+    place: float
+    chance: StoredChance
+
+
+class Partners(TypedDict):
+    """The shorter tokens of the pairs: alike in norm, and in the frequency channel where one is known."""
+
+    count: int
+    norm: AlikeTokens
+    channel: int | None
+    on_channel: AlikeTokens | None
 
 
 class AbsorbingToken(TypedDict):
@@ -32,8 +54,6 @@ class AbsorbingToken(TypedDict):
 
 
 class Baseline(TypedDict):
-    """Self shares of Gaussian tokens and of as many of the model's own."""
-
     self_share: float
     same_number_of_tokens: float
     n_tokens: int
@@ -74,15 +94,7 @@ class HubRow(TokenCells):
 
 
 def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
-    """Measure which token has the largest logit for every token, without any layer in between.
-
-    Reads `token_embedding` (V, d), and `unembedding` (V, d) where that is another matrix; `final_norm.gain`, its
-    bias and `position_embedding` for what tokens yield with these. The vocabulary gives names and groups, frequencies
-    the channel that correlates with them most.
-
-    Raises:
-        NotApplicableError: the output embedding is another matrix, which isn't here, or there are too few tokens.
-    """
+    """Measure which token has the largest logit for every token, without any layer in between."""
     E = inputs.weights["token_embedding"]
     U = inputs.weights.get("unembedding")
     if U is None and not inputs.architecture.tied:
@@ -94,6 +106,7 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     found, baseline = _variants(inputs, E, U)
     arrays = _arrays(E, E if U is None else U, asked, best, inputs.vocabulary)
     count, others = len(arrays["ids"]), int(np.sum(best != asked))
+    known = inputs.frequencies[0].log_frequency if inputs.frequencies else None
     metrics = ZeroLayerMetrics(
         self_share=1 - count / len(asked),
         exceptions=count,
@@ -103,19 +116,14 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
         baseline=baseline,
         variants=found,
         n_variant_tokens=min(VARIANT_TOKENS, len(E)),
-        partners=_partners(inputs, E, arrays["ids"]),
+        partners=partners(E, norms(E), arrays["ids"], known),
         tied=U is None,
         n_tokens=len(E),
     )
     tables = _tables(metrics["hubs"], arrays, inputs.vocabulary)
     title = "What tokens yield with the final norm between the embeddings, and with a position added"
-    tables["variants"] = table_of(title, list(YieldVariant.__annotations__), found)
+    tables["variants"] = table_of(title, YieldVariant, found)
     return Measurements(metrics, tables, arrays)
-
-
-def _partners(inputs: Inputs, E: Float[Array, "V d"], shorter: Int[Array, " n"]) -> Partners | None:
-    known = inputs.frequencies[0].log_frequency if inputs.frequencies else None
-    return partners(E, norms(E), shorter, known)
 
 
 def _arrays(
@@ -190,9 +198,6 @@ def _hubs(yielded: Int[Array, " n"]) -> list[AbsorbingToken]:
     return [{"id": hub, "absorbs": count} for hub, count in counts if count > 1]
 
 
-# With the final norm, at positions, and by chance
-
-
 def _variants(
     inputs: Inputs, E: Float[Array, "V d"], U: Float[Array, "V d"] | None
 ) -> tuple[list[YieldVariant], Baseline]:
@@ -238,24 +243,21 @@ def _covariance(sides: list[Float[Array, "V _"]], mean: Float[Array, " d"]) -> F
     return total / len(sides[0])
 
 
-# Tables
-
-
 def _tables(hubs: list[AbsorbingToken], arrays: dict[str, Array], vocabulary: Vocabulary | None) -> dict[str, Table]:
     count = len(arrays["ids"])
     which = f", the {MOST_ROWS} of {count} with the largest margin" if count > MOST_ROWS else ""
     tables = {
         "exceptions": table_of(
             f"Tokens that yield another token{which}; the margin is by how much its product is larger than their own",
-            list(ExceptionRow.__annotations__),
+            ExceptionRow,
             [_exception(arrays, i, vocabulary) for i in range(min(count, MOST_ROWS))],
         )
     }
     if hubs:
         tables["hubs"] = table_of(
             "Tokens that more than one other token yields",
-            list(HubRow.__annotations__),
-            [_hub(hub, vocabulary) for hub in hubs],
+            HubRow,
+            [{**token_cells.cells(vocabulary, hub["id"]), **hub} for hub in hubs],
         )
     return tables
 
@@ -275,5 +277,34 @@ def _exception(arrays: dict[str, Array], i: int, vocabulary: Vocabulary | None) 
     }
 
 
-def _hub(hub: AbsorbingToken, vocabulary: Vocabulary | None) -> HubRow:
-    return {**token_cells.cells(vocabulary, hub["id"]), "absorbs": hub["absorbs"]}
+def partners(
+    E: Float[Array, "V d"],
+    norms: Float[Array, " V"],
+    shorter: Int[Array, " n"],
+    log_frequency: Float[Array, " V"] | None,
+) -> Partners | None:
+    if len(shorter) < FEWEST_PARTNERS:
+        return None
+    channel = None if log_frequency is None else strongest_channel(E, log_frequency)
+    return {
+        "count": len(shorter),
+        "norm": alike(norms, shorter),
+        "channel": channel,
+        "on_channel": None if channel is None else alike(E[:, channel].astype(np.float64), shorter),
+    }
+
+
+def alike(values: Float[Array, " V"], ids: Int[Array, " n"]) -> AlikeTokens:
+    whole = _spread(values) or 1.0
+    rng = np.random.default_rng(SEED)
+    others = [_spread(rng.choice(values, len(ids), replace=False)) / whole for _ in range(DRAWS)]
+    return {
+        "spread": _spread(values[ids]) / whole,
+        "place": float(np.mean(values < np.median(values[ids]))),
+        "chance": drawn("as many tokens drawn at random", np.array(others), "at most"),
+    }
+
+
+def _spread(values: Float[Array, " n"]) -> float:
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(high - low)

@@ -8,7 +8,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, Vocabulary
-from generators.findings.nonconstant_rows import nonconstant_positions
+from generators.findings.sizes import nonconstant_positions
 
 BLOCK = 1024  # keys per block
 ROUNDING = 1e-5  # relative; float32 products that differ by less count as equal
@@ -34,8 +34,6 @@ class YieldVariant(TypedDict):
 
 
 class Treatment(NamedTuple):
-    """Whether the final norm is applied, and the position of the tokens, if any."""
-
     final_norm: bool
     position: int | None
 
@@ -95,15 +93,9 @@ class Answer(NamedTuple):
 
 
 def answers(queries: Rows, own: Int[Array, " m"], keys: Float[Array, "V d"], ways: Ways) -> list[Answer]:
-    """Return for every treatment which key has the largest product with each query.
+    """Return for every treatment which key has the largest product with each query; `own` is the place of its own.
 
     Two matrix products serve all: a position or a norm adds a few outer products of numbers per query and per key.
-
-    Args:
-        queries: input embeddings.
-        own: the place of each one's own key.
-        keys: output embeddings.
-        ways: of treatment.
     """
     scaled = queries.astype(np.float32) * np.float32(ways.scale)
     sides = [_queries_side(scaled, treatment, ways) for treatment in ways.treatments]
@@ -159,14 +151,8 @@ def variants(
     ways: Ways,
     vocabulary: Vocabulary | None,
 ) -> list[YieldVariant]:
-    """Return every treatment in numbers.
-
-    Args:
-        of_all: what some tokens yield of all.
-        of_some: what tokens yield that are left to themselves.
-        gaussian: what as many Gaussian ones yield.
-        ways: of treatment.
-        vocabulary: names tokens.
+    """Return every treatment in numbers: what some tokens yield of all, what tokens yield that are left to
+    themselves, and what as many Gaussian ones yield.
     """
     return [
         _variant(treatment, found, _share(some.itself), _share(drawn.itself), vocabulary)
