@@ -74,7 +74,6 @@ class Numbers:
 
 
 def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
-    """Yield the cost of each model, in order, with several concurrent requests to the hub."""
     if not settings.skip:
         _speed(settings.device)  # measure before other threads interfere
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -121,7 +120,6 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
 
 
 def of_findings(model: Model, names: Sequence[str], places: Places, settings: RunSettings) -> float:
-    """Return the seconds for some findings of a model, 0 if unknown."""
     try:
         files = locate(model, places.models_dirs, places.hub)
         opened = Opened(model, files, open_checkpoint(files, model.family, compare=False), settings)

@@ -29,7 +29,6 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file atomically: readers find the old content or the new."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 
@@ -57,7 +56,6 @@ def write_if_changed(path: Path, data: bytes) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove half-written files of killed processes from a folder."""
     for left_behind in folder.glob(HALF_WRITTEN):
         left_behind.unlink(missing_ok=True)
 

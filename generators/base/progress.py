@@ -17,8 +17,7 @@ SHOW_EVERY = 1.0
 MINUTE = 60.0
 
 
-def silent(line: str) -> None:
-    """Report nothing."""
+def silent(line: str) -> None: ...
 
 
 def printable(text: str) -> str:
@@ -126,7 +125,6 @@ def transfer(
 
 
 def in_bytes(count: int) -> str:
-    """Return a number of bytes in a readable unit: `3.4 MB`."""
     from rich.filesize import decimal
 
     return decimal(count)

@@ -30,8 +30,6 @@ NUMBERS_AT_ONCE = 1 << 20  # numbers checked at once, to save memory
 
 @dataclass(frozen=True)
 class TensorRecord:
-    """Published facts about a tensor that was read: its name in the file, shape, dtype and SHA-256."""
-
     name: str
     shape: tuple[int, ...]
     dtype: str
@@ -213,7 +211,6 @@ class Checkpoint(Mapping[str, Array]):
                 yield role, replace(found, through=through)
 
     def _stored_as_output(self, slot: Slot) -> Slot | None:
-        """Return the slot of a tied model's token embedding whose file holds the matrix as its unembedding only."""
         output = self.family.slots.get("unembedding")
         if output is None or not self.architecture.tied or slot.through is not None:
             return None
@@ -230,7 +227,6 @@ class Checkpoint(Mapping[str, Array]):
         return replace(slot, tensor=names[0])
 
     def _check_same(self, name: str, other: str) -> None:
-        """Raise InputError if the file holds different tensors under two names of the same one."""
         same = self._files.header(name) == self._files.header(other) and all(
             a.tobytes() == b.tobytes() for a, b in zip(self._files.parts(name), self._files.parts(other), strict=True)
         )
@@ -326,8 +322,7 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
     Args:
         compare: read the output matrix of a model that is said to be tied, if the file holds one: it may be another.
 
-    Raises:
-        InputError: no config, an unknown family, no weights, or a damaged file.
+    Raises InputError: no config, an unknown family, no weights, or a damaged file.
     """
     config = files.config()
     if family is None and not config.get("model_type"):

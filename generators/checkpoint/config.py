@@ -97,7 +97,6 @@ class ModelConfig:
         return self.read[key]
 
     def says(self, key: str) -> bool:
-        """Return whether the file itself has a non-null setting."""
         return _at(self._settings, key) not in (SILENT, None)
 
     def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
@@ -134,7 +133,6 @@ class ModelConfig:
         return value
 
     def must_be(self, key: str, *known: Any) -> None:
-        """Raise InputError if a switch has a value other than those that the table supports."""
         self.one_of(key, known)
 
     def ignore(self, *keys: str) -> None:

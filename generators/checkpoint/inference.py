@@ -48,7 +48,6 @@ def infer_type(files: Files, config: Mapping[str, Any]) -> str:
 
 
 def _distinct(files: Files, config: Mapping[str, Any]) -> list[Family]:
-    """Return the families whose tables fit, one of those that read the file alike."""
     readings: dict[Any, Family] = {}
     for table, reading in sorted(_fitting(files, config), key=lambda each: _rank(each[0])):
         readings.setdefault(reading, table)

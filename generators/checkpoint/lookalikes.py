@@ -124,7 +124,6 @@ def roles_found(
 
 
 def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
-    """Check that the table knows every tensor, and that no block which is there lacks what the table expects."""
     slots = dict(roles_found(names, family, architecture))
     unknown = unknown_tensors(names, family, architecture)
     if unknown:

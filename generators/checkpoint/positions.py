@@ -48,8 +48,7 @@ def rotary(
         n_ctx: the longest context that the config allows.
         scaling: what config.json says under `rope_scaling` or `rope_parameters`.
 
-    Raises:
-        InputError: a kind of scaling that is not known, or one of its numbers is absent.
+    Raises InputError: a kind of scaling that is not known, or one of its numbers is absent.
     """
     rules = {} if scaling is None else scaling
     kind = rules.get("rope_type", rules.get("type", "default"))

@@ -256,8 +256,7 @@ class Registry(Entry):
 def load_registry(path: Path) -> Registry:
     """Read and check `models.yml`, and the `series.yml` next to it, if there is one.
 
-    Raises:
-        InputError: the file is absent, isn't YAML, or an entry is wrong; says which and why.
+    Raises InputError: the file is absent, isn't YAML, or an entry is wrong; says which and why.
     """
     beside = path.with_name(SERIES)
     models = _read(path, "models").models

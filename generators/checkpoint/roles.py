@@ -38,7 +38,6 @@ class FusedPart:
     groups: str | int = 1
 
     def of(self, fused: Float[Array, "*rows all"], sizes: Sizes) -> Float[Array, "*rows part"]:
-        """Cut this part out of a fused tensor, whose last axis is that of output channels."""
         widths = self.widths(fused.shape[-1], sizes)
         groups = self._count(widths, sizes)
         shares = [width // groups for width in widths]
@@ -233,15 +232,13 @@ def like(base: Family, name: str, **changed: Any) -> Family:
 
 
 def changed(base: Family, **changes: Any) -> Family:
-    """Return a family as one config alters it; mappings are merged as in `like`."""
     return like(base, base.name, model_types=base.model_types, **changes)
 
 
 def resolved(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one config: its variant, with the roles that its switches leave out left out.
 
-    Raises:
-        InputError: the config sets a switch in a way that the table doesn't know.
+    Raises InputError: the config sets a switch in a way that the table doesn't know.
     """
     chosen = family if family.variant is None else family.variant(family, settings)
     return replace(
@@ -300,7 +297,6 @@ def linear(
 
 
 def linears(place: str, names: Mapping[str, str], **how: Any) -> dict[str, Slot]:
-    """Return the roles of several matrices of a block that are in one place of the file; `names` are theirs there."""
     return {key: slot for role, name in names.items() for key, slot in linear(role, f"{place}.{name}", **how).items()}
 
 
@@ -324,7 +320,6 @@ def fused(
 
 
 def part_of(role: str, tensor: str, parts: str, index: int, bias: bool | str = False) -> dict[str, Slot]:
-    """Return the roles of one of several matrices of a block that torch's Linear holds as one."""
     part = FusedPart(index, parts)
     slots = {role: Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=part)}
     if bias:

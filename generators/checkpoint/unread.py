@@ -66,14 +66,12 @@ def plain_name(name: str) -> str:
 
 
 def _blocks(family: Family) -> set[str]:
-    """Return what the names of tensors in blocks begin with."""
     slots = (slot.in_layer(0) for slot in family.block_slots.values())
     spelled = (name for slot in slots for name in family.spellings(slot.tensor))
     return {found[1] for name in spelled if (found := IN_BLOCK.match(name)) is not None}
 
 
 def _layer(name: str, blocks: Collection[str]) -> int:
-    """Return the layer that a tensor is of, by its name; -1 for none."""
     found = IN_BLOCK.match(name)
     return int(found[2]) if found is not None and found[1] in blocks else -1
 

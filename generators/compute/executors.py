@@ -66,8 +66,6 @@ def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
 
 
 class Workers(ABC):
-    """Workers that do one job at a time each, with their messages displayed."""
-
     writes_here = True  # whether they write to this machine's disk
 
     def __init__(self, display: Display) -> None:
@@ -75,8 +73,7 @@ class Workers(ABC):
         self._running: dict[str, tuple[Job, Future[Answer]]] = {}
 
     @abstractmethod
-    def names(self) -> Sequence[str]:
-        """Return the current workers."""
+    def names(self) -> Sequence[str]: ...
 
     @abstractmethod
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
@@ -154,8 +151,7 @@ class Inline(Workers):
         future.set_result(self._context.perform(job, say, advance))
         return future
 
-    def close(self) -> None:
-        """Nothing to stop."""
+    def close(self) -> None: ...
 
 
 # Processes here
@@ -174,7 +170,6 @@ class Processes(Workers):
         self._given: dict[str, Future[Answer]] = {}  # worker -> its last job
 
     def names(self) -> Sequence[str]:
-        """Return all workers; dead ones are restarted when needed."""
         return self._names
 
     def admits(self, worker: str, need: int) -> bool:
@@ -223,7 +218,6 @@ class Processes(Workers):
 
 
 def free_memory() -> int:
-    """Return how many bytes jobs may use together: most of the free memory."""
     import psutil
 
     return int(SPARED * psutil.virtual_memory().available)
@@ -286,8 +280,7 @@ NOT_TRIMMED = 32 * MEBI  # bytes: the value glibc settles on where arrays come a
 def connected(address: str, display: Display) -> "Cluster":
     """Return the workers of the cluster whose scheduler has this address.
 
-    Raises:
-        InputError: there is no scheduler, or Dask isn't installed here.
+    Raises InputError: there is no scheduler, or Dask isn't installed here.
     """
     try:
         from distributed import Client
@@ -332,8 +325,6 @@ class OnCluster(Executor):
 
 
 class Cluster(Workers):
-    """The current workers of a cluster; `client` is a distributed.Client."""
-
     writes_here = False
 
     def __init__(self, display: Display, client: Any) -> None:

@@ -51,8 +51,6 @@ class Request:
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """Bytes of memory needed to plan a model's findings, and to measure each, by name."""
-
     to_plan: int
     to_measure: dict[str, int]
 
@@ -92,8 +90,6 @@ Answer = MemoryNeeds | Prepared | Measured | AtlasError | Failed | Died
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Open a model and estimate the memory its other jobs need."""
-
     request: Request
     findings: Sequence[Finding[Any]]
     need: int = memory.BASE

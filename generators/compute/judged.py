@@ -134,8 +134,7 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
 def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, ...]]:
     """Return stored metrics checked by their type, and the numbers that they lack: those were added to it since.
 
-    Raises:
-        ValidationError: a number is of another type, or there is one that the type hasn't.
+    Raises ValidationError: a number is of another type, or there is one that the type hasn't.
     """
     try:
         return TypeAdapter(kind).validate_python(stored, extra="forbid"), ()

@@ -210,13 +210,10 @@ def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
 
 
 def _needs_table(finding: Finding[Any]) -> bool:
-    """Return whether a finding needs a family's table: positions, masks or outputs."""
     return not finding.needs or RUN in finding.needs or "unembedding" in finding.uses
 
 
 class _Declared(Mapping[str, Array]):
-    """The tensors of a checkpoint that a finding declares, each read on access."""
-
     def __init__(self, checkpoint: Checkpoint, declared: tuple[str, ...]) -> None:
         self._checkpoint, self._declared = checkpoint, declared
 

@@ -61,7 +61,6 @@ class RunSettings:
 
     @property
     def operations(self) -> str:
-        """Return the budget in floating point operations, as records state it."""
         return f"{self.budget_s * assumed_speed(self.device, THREADS):.6e}"
 
 
@@ -133,7 +132,6 @@ def may_pass(reason: str | None) -> bool:
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return the inputs of every result of running this model: all weights, the files read, the text."""
     found = {name: files.content(name) for name in _read(files)}
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None}
     return {
@@ -160,7 +158,6 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
 
 
 def _folder_of(files: Files) -> Path:
-    """Return the folder with all files of a model, once they are there."""
     config = files.fetch(CONFIG)
     if config is None:
         raise CannotRunError(f"The model can't be run: it has no {CONFIG}.")
@@ -206,7 +203,6 @@ def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextCh
 
 
 def _read(files: Files) -> tuple[str, ...]:
-    """Return the names of the files read to run the model, besides its weights."""
     return tuple(dict.fromkeys((*READ, *run_text.tokenizer_files(files))))
 
 

@@ -53,8 +53,6 @@ Findings = Sequence[Finding[Any]]
 
 @dataclass(eq=False)
 class ModelRun:
-    """The run of one model: waiting jobs, running jobs and results."""
-
     request: Request
     findings: Findings = ()
     before: reconcile.Fingerprint | None = None
@@ -81,7 +79,6 @@ class ModelRun:
 
     @property
     def outdated(self) -> tuple[str, ...]:
-        """Return the findings with results of an older version that were not recomputed."""
         return () if self.known is None else tuple(self.known.outdated)
 
     def records(self) -> list[tuple[StoredFinding, bool]]:
@@ -90,8 +87,6 @@ class ModelRun:
 
 
 class Scheduler:
-    """Assigns jobs of models to workers."""
-
     def __init__(
         self, places: Places, store: Store, workers: Workers, shown: Display, settings: RunSettings = AS_USUAL
     ) -> None:

@@ -66,8 +66,7 @@ class Summary:
     def add(self, model: Model, end: End) -> None:
         """Write down, and report, what one model came to.
 
-        Raises:
-            AtlasError: it is neither of the model nor of its weights; nothing can go on.
+        Raises AtlasError: it is neither of the model nor of its weights; nothing can go on.
         """
         self._models += 1
         if isinstance(end, Outcome):
@@ -97,7 +96,6 @@ class Summary:
 
     @property
     def has_news(self) -> bool:
-        """Return whether anything was computed, failed or was unavailable, so that pages may change."""
         return self._computed > 0 or bool(self.unavailable or self.failed)
 
     def in_words(self) -> str:

@@ -44,8 +44,7 @@ def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> NullSumma
 
     It is the draw that leaves fewer than 1 % of draws + 1 beyond it: the extreme one of 100, the second of 200.
 
-    Raises:
-        ValueError: fewer than 99 draws, too few for a limit that 1 % lie beyond.
+    Raises ValueError: fewer than 99 draws, too few for a limit that 1 % lie beyond.
     """
     count = len(draws)
     beyond_limit = int(LEVEL * (count + 1) + 1e-9)
@@ -57,7 +56,6 @@ def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> NullSumma
 
 
 def beyond(value: float, null: NullSummary) -> bool:
-    """Return whether a value passes the limit of a null, on the side that is evidence."""
     return bool(value > null.limit if null.sense == "at least" else value < null.limit)
 
 

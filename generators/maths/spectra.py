@@ -12,8 +12,6 @@ EQUAL = 1e-9  # relative to the largest eigenvalue: closer eigenvalues count as 
 
 @dataclass(frozen=True)
 class PCA:
-    """Principal components of rows, strongest first."""
-
     scores: Float[Array, "rows components"]
     variance_ratio: Float[Array, " components"]
     components: Float[Array, "components d"]
@@ -66,7 +64,6 @@ def variance_ratio(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
 
 
 def energy_ratio(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
-    """Return the squared singular values of uncentred rows as shares of their sum."""
     return _shares(_squared_singular_values(rows))
 
 

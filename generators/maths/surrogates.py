@@ -165,13 +165,11 @@ def _spectrum(n: int, smoothing: float) -> tuple[Float[Array, " frequencies"], i
 def _waves(
     noise: Float[Array, "channels twice"], amplitudes: Float[Array, " frequencies"], length: int
 ) -> Float[Array, "length channels"]:
-    """Return the sum of waves whose real and imaginary parts are noise."""
     real, imaginary = np.hsplit(noise, 2)
     return scipy.fft.irfft((real + 1j * imaginary) * amplitudes, length, axis=1).T
 
 
 def random_walk(n: int, rng: np.random.Generator, channels: int = CHANNELS) -> Float[Array, "n channels"]:
-    """Return a walk of independent Gaussian steps."""
     return np.cumsum(rng.standard_normal((channels, n)), axis=1).T
 
 

@@ -37,7 +37,6 @@ class Plane:
 
     @property
     def winding(self) -> float:
-        """Return the turns, weighed by how much of the curve makes them and how steadily."""
         return self.share * self.turns * self.steadiness
 
 

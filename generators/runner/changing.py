@@ -40,8 +40,6 @@ def held(blocks: Sequence[Any], channels: Any, levels: Any, *, last: bool) -> It
 
 @contextmanager
 def shifted(block: Any, by: Any) -> Iterator[None]:
-    """Run with a vector (d,) added to what a block is given, at every position."""
-
     def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return modules.with_given(args, kwargs, modules.given(args, kwargs) + by)
 
@@ -52,8 +50,6 @@ def shifted(block: Any, by: Any) -> Iterator[None]:
 
 @contextmanager
 def silenced(joining: Any, channels: Sequence[int]) -> Iterator[None]:
-    """Run with these channels of what a module is given set to 0."""
-
     def hook(_: Any, args: tuple[Any, ...]) -> Any:
         joined = args[0].clone()
         joined[..., channels] = 0

@@ -11,8 +11,6 @@ from generators.runner.budget import FLOAT_BYTES, KEPT_BYTES
 
 
 class StatesOfBatch:
-    """The stages of a batch of windows as they come."""
-
     def __init__(self, stages: int) -> None:
         self.stages: list[Float[Array, "batch n d"]] = [np.empty((0, 0, 0), np.float32)] * stages
 
@@ -36,7 +34,6 @@ class KeptStates:
         return np.stack([batch.stages[stage][place] for batch, place in found])
 
     def first(self) -> Int[Array, "1 n"] | None:
-        """Return the tokens of the first window that was kept."""
         return self._first
 
     def room(self, ids: Int[Array, "windows n"], stages: int) -> StatesOfBatch | None:
@@ -52,8 +49,6 @@ class KeptStates:
 
 
 class KeptLoss:
-    """A loss whose values of the unchanged model are measured once."""
-
     def __init__(
         self,
         loss: WindowLoss,

@@ -7,11 +7,7 @@ from generators.runner.errors import CannotRunError
 
 
 def find_blocks(model: Any, n_layer: int) -> list[Any]:
-    """Return the blocks of a model in order.
-
-    Raises:
-        CannotRunError: no list of modules has one for each layer.
-    """
+    """Return the blocks of a model in order. Raises CannotRunError: no list of modules has one for each layer."""
     import torch
 
     for module in model.modules():
@@ -23,8 +19,7 @@ def find_blocks(model: Any, n_layer: int) -> list[Any]:
 def find_array(model: Any, name: str) -> Any:
     """Return the parameter or buffer whose name is `name` but for prefixes.
 
-    Raises:
-        CannotRunError: none or several are.
+    Raises CannotRunError: none or several are.
     """
     arrays = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     parts = name.split(".")
@@ -53,8 +48,7 @@ def find_joining(blocks: Sequence[Any], width: int, run: Callable[[], Any]) -> l
         width: of all heads together.
         run: runs the model once.
 
-    Raises:
-        CannotRunError: a block has none.
+    Raises CannotRunError: a block has none.
     """
     import torch
 

@@ -62,9 +62,8 @@ def open_model(
         tensors: in place of files that transformers can open, as it names and stores them.
         options: others of `OpenedModel`.
 
-    Raises:
-        CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
-            model that does not fit into memory, a device that isn't there.
+    Raises CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
+    model that does not fit into memory, a device that isn't there.
     """
     _check_installed()
     config = _read_config(folder)
@@ -122,8 +121,7 @@ def _check_memory(parameters: int, device: str) -> None:
 def parameters_of(folder: Path) -> int:
     """Return how many numbers the safetensors files in a folder hold, by their headers.
 
-    Raises:
-        CannotRunError: there are none, or one is damaged.
+    Raises CannotRunError: there are none, or one is damaged.
     """
     files = sorted(folder.glob("model*.safetensors"))
     if not files:
@@ -179,7 +177,6 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, d
 
 
 def _filled(config: Mapping[str, Any], tensors: Tensors) -> Any:
-    """Return a causal model made from its config, with these tensors."""
     import torch
     import transformers
 
@@ -215,7 +212,6 @@ def _fuse_activations(model: Any) -> None:
 
 
 def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """Return a model and the names of the tensors that it needs and the files lack."""
     import torch
 
     try:

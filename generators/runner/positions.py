@@ -54,8 +54,7 @@ class Positions:
     def ids(self, ids: Float[Array, " n"]) -> Iterator[None]:
         """Run with token t at position `ids[t]`, which may be a fraction; equal ids remove all positions.
 
-        Raises:
-            CannotRunError: the model has a table, whose rows only whole ids could name.
+        Raises CannotRunError: the model has a table, whose rows only whole ids could name.
         """
         import torch
 

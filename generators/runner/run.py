@@ -204,8 +204,7 @@ class OpenedModel:
             start: the token before the first one that is written.
             drawn: uniform numbers in [0, 1): each chooses a token by the cumulated probabilities.
 
-        Raises:
-            CannotRunError: the model can't continue from what it computed before.
+        Raises CannotRunError: the model can't continue from what it computed before.
         """
         tokens = torch.full((len(drawn), 1), start, device=self.device)
         past, written = None, []
@@ -336,7 +335,6 @@ class OpenedModel:
         return self._shared.changed_from(BEFORE, changing.shifted(self._blocks[0], self._on_device(by)))
 
     def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
-        """Run with what these heads of a layer write set to 0, before their layer's output matrix."""
         width = self.architecture.d_head
         channels = [head * width + i for head in heads for i in range(width)]
         return self._shared.changed_from(layer, changing.silenced(self._outputs[layer], channels))
@@ -355,7 +353,6 @@ class OpenedModel:
     # Running
 
     def unstored_loss(self, windows: Windows) -> WindowLoss:
-        """Return `loss` without storing it for interrupted runs."""
         if not self.predicts:
             return Drift(self.states_on_device, windows)
         kind = NextToken if self.architecture.causal else MaskedTokens
@@ -386,7 +383,6 @@ class OpenedModel:
 
     @cached_property
     def _outputs(self) -> list[Any]:
-        """The module of every block that joins its heads."""
         with self._computing():
             two = self._as_it_is(np.zeros((1, 2), np.int64))
             width = self.architecture.n_head * self.architecture.d_head

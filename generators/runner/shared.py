@@ -38,7 +38,6 @@ class SharedStates:
     def each_stage(
         self, ids: Int[Array, "windows n"], batches: Iterable[tuple[int, Any]], see: Callable[[int, int, Array], None]
     ) -> None:
-        """Call `see` with a stage, the first window of the batch, and its states."""
         for begin, batch in batches:
             rows = ids[begin : begin + len(batch)]
             if not self.changes and self._kept.has(rows):

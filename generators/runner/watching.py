@@ -19,8 +19,6 @@ MLPS = ("mlp", "feedforward", "feed_forward", "ffn", "densereludense")  # substr
 
 @contextmanager
 def stream_before(blocks: Sequence[Any], see: Callable[[int, Any], None]) -> Iterator[None]:
-    """Call `see` with a stage and what its block is given, (batch, n, d)."""
-
     def before(stage: int) -> Any:
         def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             see(stage, modules.given(args, kwargs))
@@ -35,7 +33,6 @@ def stream_before(blocks: Sequence[Any], see: Callable[[int, Any], None]) -> Ite
 
 @contextmanager
 def stream_after(block: Any, see: Callable[[Any], None]) -> Iterator[None]:
-    """Call `see` with what a block returns, (batch, n, d)."""
     handle = block.register_forward_hook(lambda _, args, output: see(modules.returned(output)))
     try:
         yield
@@ -65,8 +62,6 @@ def mlp_of(block: Any) -> Any:
 
 
 class _LastSoftmax(TorchFunctionMode):  # type: ignore[misc]  # torch declares no types
-    """Remembers the input of the last softmax."""
-
     given: Any = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -23,12 +23,10 @@ GZIP = ".gz"
 
 class TextSource(Protocol):
     @property
-    def size(self) -> int | None:
-        """Return the size of the text in bytes, None if unknown."""
+    def size(self) -> int | None: ...
 
     @property
-    def identity(self) -> str:
-        """Return a value that changes with the text."""
+    def identity(self) -> str: ...
 
     def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
         """Yield the pieces from position `start` on, each with the position after it."""
@@ -100,8 +98,6 @@ class TextFile:
 
 @dataclass(frozen=True)
 class HubDataset:
-    """The rows of a dataset on the Hugging Face hub; positions are rows."""
-
     name: str
     column: str
     identity: str

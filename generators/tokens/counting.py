@@ -43,16 +43,12 @@ class Position:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Pieces that are encoded together, and the position after them."""
-
     pieces: list[bytes]
     end: Position
 
 
 @dataclass(frozen=True)
 class CountsSoFar:
-    """The counts of a corpus up to a position, and how many bytes of text that was."""
-
     counts: Int[Array, " V"]
     position: Position
     n_bytes: int
@@ -76,9 +72,8 @@ def count_corpus(
         report: is called after every chunk.
         chunk_bytes: the text in a chunk is about as long.
 
-    Raises:
-        InputError: the output can't be there, a source can't be read, or the partial counts are of something else.
-        AtlasError: the disk is full.
+    Raises InputError: the output can't be there, a source can't be read, or the partial counts are of something else.
+    AtlasError: the disk is full.
     """
     if not output.parent.is_dir() or output.is_dir():
         why = "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"

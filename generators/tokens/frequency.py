@@ -71,8 +71,7 @@ def token_frequencies(
 def read_counts(path: Path, size: int) -> Int[Array, " V"]:
     """Read how often each token was counted.
 
-    Raises:
-        InputError: it isn't an int64 array of `size` counts, or nothing was counted.
+    Raises InputError: it isn't an int64 array of `size` counts, or nothing was counted.
     """
     try:
         counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickles and no more than the file has

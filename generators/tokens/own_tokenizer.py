@@ -55,7 +55,6 @@ def as_json(tokenizer: Any) -> str | None:
 
 
 def strings(tokenizer: Any, ids: list[int]) -> list[str | None]:
-    """Return what a tokenizer calls ids; None for those that it doesn't know."""
     known = tokenizer.get_vocab()
     names = {i: string for string, i in known.items()}
     return [names.get(i) for i in ids]

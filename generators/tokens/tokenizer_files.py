@@ -294,7 +294,6 @@ def _added_later(files: Files) -> dict[int, tuple[str, bool]]:
 
 
 def _object(files: Files, name: str) -> dict[str, Any]:
-    """Return a small JSON file; empty where it isn't there. Raises InputError: it is no JSON object."""
     path = files.fetch(name)
     if path is None:
         return {}
@@ -361,7 +360,6 @@ def _read_word_pieces(paths: Sequence[Path], files: Files) -> Tokens | None:
 
 
 def _why_no_word_pieces(ids: Mapping[str, int], files: Files) -> str:
-    """Return why lines of vocab.txt aren't WordPiece's tokens; empty where they are."""
     said = _object(files, TOKENIZER_CONFIG).get("tokenizer_class")
     if isinstance(said, str) and not WORD_PIECE_CLASS.fullmatch(said):
         return f"is of {said[:60]}, which the atlas doesn't read"

@@ -29,21 +29,18 @@ class CachedModel:
     revisions: tuple[str, ...]
 
     def in_words(self) -> str:
-        """Return its name, its size, and when it was last used."""
         days = int((time.time() - self.used) / DAY)
         when = "today" if days < 1 else f"{days} day{'s' * (days > 1)} ago"
         return f"{self.name}: {in_bytes(self.size)}, last used {when}"
 
 
 def hub_folder() -> Path:
-    """Return the folder of the hub client's cache (HF_HOME, HF_HUB_CACHE)."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
 
 
 def hub_models() -> list[CachedModel]:
-    """Return the models in the hub client's cache, the least recently used first."""
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
@@ -81,7 +78,6 @@ def parsed_size(text: str) -> int:
 
 
 def overview() -> list[tuple[str, str, str]]:
-    """Return a row for each cache: what it holds, its size, and where it is."""
     cache, models = TensorCache(default_folder()), hub_models()
     tensors, notes = cache.tensors(), cache.notes()
     return [
@@ -91,7 +87,6 @@ def overview() -> list[tuple[str, str, str]]:
 
 
 def advice() -> Iterator[str]:
-    """Yield what can be done about the size of both."""
     limit, models = in_bytes(capacity()), hub_models()
     yield f"The atlas's cache stays below {limit} (ATLAS_CACHE_GB): what was unused longest goes first."
     yield "To make it smaller: atlas cache --prune 5GB. To empty it: atlas cache --prune 0."

@@ -33,8 +33,6 @@ SCALE = "_scale"  # behind the name of an 8-bit matrix: what its rows were multi
 
 @dataclass(frozen=True)
 class ModelBin:
-    """What a file says of its tensors, and the numbers that stand alone."""
-
     spec: str
     tensors: Mapping[str, PlacedTensor]
     numbers: Mapping[str, float]
@@ -47,11 +45,9 @@ class CTranslate2(Format):
     dtypes = ("F32", "F16", "BF16", "I8")
 
     def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
         return list(_contents(path).tensors)
 
     def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
         return _contents(path).tensors[name].header
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
@@ -72,11 +68,9 @@ class CTranslate2(Format):
         return both
 
     def numbers(self, header: Header, stored: Array) -> Array:
-        """Return the numbers that stored rows mean."""
         return stored if header.dtype != "I8" else stored["numbers"] / stored["scale"][:, None]
 
     def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a file says of its model: the name of its kind, numbers, and aliases of tensors."""
         contents = _contents(path)
         return {SPEC: contents.spec, NUMBERS: contents.numbers, ALIASES: contents.aliases}
 

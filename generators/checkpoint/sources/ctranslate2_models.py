@@ -41,7 +41,6 @@ def of_ctranslate2(said: Mapping[str, Any], headers: Mapping[str, Header], place
 
 
 def _sizes(numbers: Mapping[str, float], headers: Mapping[str, Header]) -> dict[str, Any]:
-    """Return what config.json would say: sizes are those of tensors."""
     layers = {match[0]: match[1] for name in headers if (match := LAYER.match(name))}
     rows = {name: header.shape for name, header in headers.items() if len(header.shape) == 2}
     config: dict[str, Any] = {"model_type": "whisper"}

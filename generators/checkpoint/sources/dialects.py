@@ -92,7 +92,6 @@ class Dialect:
     note: str | None = None
 
     def layout(self, name: str) -> Layout | None:
-        """Return how a tensor is stored; None where it is as the table says."""
         return next((layout for pattern, layout in self.layouts if re.search(pattern, name)), None)
 
     def in_transformers(self, name: str) -> str | None:
@@ -104,7 +103,6 @@ class Dialect:
         return None if there is None else f"{there.format(i=layer and layer[1])}{dot}{kind}"
 
     def spoken(self, family: Family) -> Family:
-        """Return a family's table with the names that the file gives its tensors."""
         if not self.modules and not self.tensors:
             return family
         return replace(

@@ -67,11 +67,9 @@ class Traffic:
 
     @property
     def needed(self) -> int:
-        """Return the bytes of all tensors that were asked for."""
         return sum(self.tensors.values())
 
     def came(self, count: int) -> None:
-        """Count bytes that came."""
         with self._counting:
             self.fetched += count
             if self._watch is not None:
@@ -166,11 +164,9 @@ class Files:
         return digest.hexdigest()
 
     def numbers(self, name: str, header: Header, stored: Array) -> Array:
-        """Return the numbers that stored rows of a tensor mean."""
         return stored if header.dtype in FLOATING else self._opened(name)[1].numbers(header, stored)
 
     def layout(self, name: str) -> Layout | None:
-        """Return how a tensor is laid out, None where it is as transformers stores it."""
         return self.dialect.layout(name)
 
     @once
@@ -201,12 +197,10 @@ class Files:
         return self._format(files[0]).settings(self._path(files[0]))
 
     def _said_in(self, name: str) -> Mapping[str, Any]:
-        """Return the settings in a file beside the weights, on this machine; empty where there is none."""
         content = None if self.folder is None else self.content(name)
         return {} if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
 
     def _cfg(self) -> Mapping[str, Any]:
-        """Return the cfg of TransformerLens that is in the file or beside it; empty where there is none."""
         within = self.settings().get("cfg")
         if isinstance(within, Mapping):
             return within
@@ -218,7 +212,6 @@ class Files:
         return {}
 
     def _all_of(self, name: str) -> Array:
-        """Return all numbers of a small tensor."""
         header = self.header(name)
         return np.concatenate([np.atleast_1d(self.numbers(name, header, part)) for part in self.parts(name)])
 
@@ -327,7 +320,6 @@ class Files:
 
     @once
     def _file_of(self) -> Mapping[str, str]:
-        """Which file holds each tensor."""
         if not self._weights:
             raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {WEIGHTS}: copy it there.")
         first = self._weights[0]
@@ -390,8 +382,7 @@ def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
 def check_size(path: Path) -> None:
     """Check the size of a text file before it is read.
 
-    Raises:
-        InputError: it is far larger than any such file, or it can't be read.
+    Raises InputError: it is far larger than any such file, or it can't be read.
     """
     try:
         found = path.stat()

@@ -19,16 +19,12 @@ FLOATING = ("F64", "F32", "F16", "BF16")
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of a tensor before it is read."""
-
     dtype: str
     shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class PlacedTensor:
-    """Where a tensor's bytes begin in a file, and what they are."""
-
     header: Header
     start: int
 
@@ -42,12 +38,10 @@ class Format(ABC):
     dtypes: tuple[str, ...] = FLOATING  # that it reads
 
     @abstractmethod
-    def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
+    def names(self, path: Path) -> list[str]: ...
 
     @abstractmethod
-    def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
+    def header(self, path: Path, name: str) -> Header: ...
 
     @abstractmethod
     def rows(self, path: Path, name: str, rows: Any) -> Array:

@@ -32,8 +32,6 @@ IN_BLOCKS = (
 
 @dataclass(frozen=True)
 class GgufContents:
-    """What a file says of its tensors and of the model."""
-
     tensors: Mapping[str, PlacedTensor]
     settings: Mapping[str, Any]
 
@@ -44,11 +42,9 @@ class Gguf(Format):
     dtypes = (*STORED, *IN_BLOCKS)
 
     def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
         return list(_contents(path).tensors)
 
     def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
         return _contents(path).tensors[name].header
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
@@ -62,7 +58,6 @@ class Gguf(Format):
         return stored_rows(path, name, tensor.start, np.dtype(np.uint8), _in_bytes(shape, dtype), rows)
 
     def numbers(self, header: Header, stored: Array) -> Array:
-        """Return the numbers that stored rows mean."""
         if header.dtype in STORED:
             return stored
         from gguf import GGMLQuantizationType
@@ -71,7 +66,6 @@ class Gguf(Format):
         return dequantize(stored, GGMLQuantizationType[header.dtype])
 
     def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a file says of its model: numbers, words, and lists of them."""
         return _contents(path).settings
 
 

@@ -25,8 +25,7 @@ MOST_LOOKED_AT = 20  # pull requests: the bot opens one per state of the files
 OUT_OF_REACH = "The model hub can't be reached"
 
 
-class OlderFilesError(WeightsUnavailableError):
-    """A repository has older files only."""
+class OlderFilesError(WeightsUnavailableError): ...
 
 
 @dataclass
@@ -45,11 +44,9 @@ class Hub:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Return whether it may not be asked, or is known not to answer."""
         return is_out_of_reach(self.offline)
 
     def why(self) -> str:
-        """Return that it can't be reached, and why if that is known."""
         from huggingface_hub import constants
 
         server = patience.server(constants.ENDPOINT)
@@ -61,10 +58,9 @@ class Hub:
         Args:
             older: take files that are no safetensors.
 
-        Raises:
-            InputError: no repository can have such a name.
-            OlderFilesError: there are only older files, and those are not taken.
-            WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
+        Raises InputError: no repository can have such a name. OlderFilesError: there are only older files, and those
+        are not taken. WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such
+        repository.
         """
         _check_id(source.hub)
         patience.install()
@@ -89,7 +85,6 @@ class Hub:
         )
 
     def _repository(self, source: HubSource) -> Repository:
-        """Return what a revision means now, or what it meant when the hub could be asked last."""
         if self.is_out_of_reach:
             return self._known(source, self.why())
         from huggingface_hub import HfApi

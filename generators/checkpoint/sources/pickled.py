@@ -31,8 +31,6 @@ ONLY_PYTORCH = (
 
 @dataclass(frozen=True)
 class Unpickled:
-    """What a file holds: tensors by name, and whatever else lies beside them."""
-
     tensors: Mapping[str, Any]
     settings: Mapping[str, Any]
 
@@ -46,17 +44,14 @@ class Pickled(Format):
     """Files that `torch.save` wrote: tensors by name, or a training script's checkpoint that holds them."""
 
     def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
         return list(_opened(path).tensors)
 
     def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
         tensor = _tensor(path, name)
         dtype = str(tensor.dtype).removeprefix("torch.")
         return Header(DTYPES.get(dtype, dtype), tuple(tensor.shape))
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
-        """Return some rows of a tensor."""
         import torch
 
         tensor = _tensor(path, name)[rows].resolve_neg().contiguous()
@@ -67,7 +62,6 @@ class Pickled(Format):
         return np.array(tensor.numpy())
 
     def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a training script's checkpoint holds besides its tensors."""
         return _opened(path).settings
 
 
@@ -82,7 +76,6 @@ def _tensor(path: Path, name: str) -> Any:
 
 
 def _no_numbers(tensor: Any) -> str | None:
-    """Return why a tensor isn't stored number by number, None where it is."""
     import torch
 
     if tensor.is_nested:

@@ -22,8 +22,6 @@ MODULES = "modules.json"  # what a folder of sentence-transformers is made of
 
 @dataclass(frozen=True)
 class Places:
-    """Where weights are looked for, besides a model's own sources."""
-
     models_dirs: Sequence[Path] = ()
     hub: Hub = field(default_factory=Hub)
 
@@ -103,7 +101,6 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
 
 
 def of_file(path: Path) -> Files:
-    """Return a checkpoint whose weights are one file; what lies beside it is read as in a folder."""
     return replace(in_folder(path.parent, Origin("file", _as_text(path.name))), file=path.name)
 
 
@@ -163,9 +160,7 @@ def _of_hub_cache(folder: Path) -> Path | None:
 def in_package(source: PackageSource) -> Files:
     """Return the files of the checkpoint in an installed Python package.
 
-    Raises:
-        InputError: it contains none.
-        WeightsUnavailableError: it isn't installed.
+    Raises InputError: it contains none. WeightsUnavailableError: it isn't installed.
     """
     try:
         package = metadata.distribution(source.package)

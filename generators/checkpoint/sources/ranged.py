@@ -53,7 +53,6 @@ class Place:
 
     @property
     def size(self) -> int:
-        """Return how many bytes it has."""
         return self.end - self.start
 
 
@@ -81,8 +80,7 @@ class RangedFiles(Files):
     def parts(self, name: str) -> Iterator[Array]:
         """Hand out a tensor as it is stored, some rows at a time, from the cache or from the hub.
 
-        Raises:
-            KeyError, InputError, WeightsUnavailableError: as for its header.
+        Raises KeyError, InputError, WeightsUnavailableError: as for its header.
         """
         place = self._place(name)
         if place is None:
@@ -102,7 +100,6 @@ class RangedFiles(Files):
                 yield np.frombuffer(cached.read(prod(rows) * dtype.itemsize), dtype).reshape(rows)
 
     def _whole_file(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor of a file that is on disk, or is downloaded for it."""
         size = 0
         for part in super().parts(name):
             size += part.nbytes
@@ -114,8 +111,7 @@ class RangedFiles(Files):
 
         If they don't fit in the cache, nothing is read: the first would be gone before it is asked for.
 
-        Raises:
-            KeyError, InputError, WeightsUnavailableError: as for reading them.
+        Raises KeyError, InputError, WeightsUnavailableError: as for reading them.
         """
         places, missing = self._places(names)
         if whole and missing:
@@ -138,8 +134,7 @@ class RangedFiles(Files):
     def to_come(self, names: Iterable[str], *, whole: bool = False) -> int:
         """Return how many bytes `prefetch` would bring here, as far as headers say it.
 
-        Raises:
-            KeyError, InputError, WeightsUnavailableError: as for reading tensors.
+        Raises KeyError, InputError, WeightsUnavailableError: as for reading tensors.
         """
         if self.comes_whole:
             return self._sizes(self._older_names())
@@ -150,7 +145,6 @@ class RangedFiles(Files):
 
     @property
     def comes_whole(self) -> bool:
-        """Return whether nothing is known of tensors before their files have been downloaded whole."""
         return not self.repository.has_safetensors and not all(map(self.repository.here, self._older_names()))
 
     def _older_names(self) -> list[str]:
@@ -160,7 +154,6 @@ class RangedFiles(Files):
         return sorted(set(weight_map(index, f"In the checkpoint {self.origin.place}, its index").values()))
 
     def _sizes(self, files: Iterable[str]) -> int:
-        """Return how many bytes whole files of weights have that aren't here."""
         return sum(self._size(file) for file in files if self.repository.here(file) is None)
 
     def _size(self, file: str) -> int:
@@ -200,7 +193,6 @@ class RangedFiles(Files):
             self._headers[file] = None
 
     def _has_weights_in(self, name: str) -> bool:
-        """Return whether a file is in the repository; without its list, whether it is on this machine."""
         return name in self.listed if self.listed is not None else self.repository.here(name) is not None
 
     def _beside(self) -> list[str]:
@@ -286,8 +278,7 @@ class RangedFiles(Files):
 def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> dict[str, Entry]:
     """Return where each tensor is, from the header of a safetensors file.
 
-    Raises:
-        InputError: it is none, or says what can't be.
+    Raises InputError: it is none, or says what can't be.
     """
     begin = LENGTH + len(header)
     try:
@@ -315,13 +306,11 @@ def _length(groups: Iterable[list[Place]]) -> int:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how many bytes there is room for where a folder is, or would be."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     return shutil.disk_usage(there).free
 
 
 def joined(places: Iterable[Place]) -> list[list[Place]]:
-    """Group tensors that lie so close in a file that one request reads them."""
     groups: list[list[Place]] = []
     for place in sorted(places, key=lambda p: (p.file, p.start)):
         last = groups[-1] if groups else None

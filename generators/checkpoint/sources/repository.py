@@ -28,8 +28,7 @@ OF_WEIGHTS = (".safetensors", ".bin")
 BY_ITSELF = (".gguf", ".pt", ".pth", ".ckpt")  # files that are read where they are named, on this machine
 
 
-class NoRangesError(WeightsUnavailableError):
-    """The server answers with whole files only."""
+class NoRangesError(WeightsUnavailableError): ...
 
 
 @dataclass(frozen=True)
@@ -46,21 +45,17 @@ class Repository:
 
     @property
     def named(self) -> str:
-        """Return how to call it in sentences."""
         return named(self.hub_id, self.revision)
 
     @property
     def has_safetensors(self) -> bool:
-        """Return whether there are any, as far as one knows."""
         return self.names is None or bool(self.names & {WEIGHTS, SHARD_INDEX})
 
     @property
     def has_older_only(self) -> bool:
-        """Return whether weights are in files that are no safetensors."""
         return not self.has_safetensors and bool((self.names or frozenset()) & {PICKLED, PICKLED_INDEX})
 
     def here(self, name: str) -> Path | None:
-        """Return a whole file in the hub client's cache."""
         from huggingface_hub import try_to_load_from_cache
 
         found = try_to_load_from_cache(self.hub_id, name, revision=self.commit)
@@ -185,7 +180,6 @@ class Repository:
             )
 
     def _unavailable(self, error: Exception, name: str) -> WeightsUnavailableError:
-        """Return why there is no file, and what to do about it."""
         from huggingface_hub import constants
 
         file = f"{name} of {self.named}"
@@ -200,12 +194,10 @@ class Repository:
 
 
 def named(hub_id: str, revision: str) -> str:
-    """Return how to call a repository at a revision."""
     return hub_id if revision == "main" else f"{hub_id} at {revision}"
 
 
 def is_out_of_reach(offline: bool) -> bool:
-    """Return whether the hub may not be asked, or is known not to answer."""
     from huggingface_hub import constants
 
     return offline or constants.is_offline_mode() or patience.server(constants.ENDPOINT).is_down
@@ -222,7 +214,6 @@ def answer_in(error: BaseException | None) -> Any:
 
 
 def _counting(came: Callable[[int], None]) -> Any:
-    """Return a progress bar for huggingface_hub that draws nothing, and reports the bytes that come."""
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]  # exported, but lazily
 
     class Counting(tqdm):

@@ -29,7 +29,6 @@ class Safetensors(Format):
     """Safetensors. A file's header is read and checked once; no file stays open, so that no page stays mapped."""
 
     def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
         return list(_contents(path).tensors)
 
     def aliases(self, path: Path) -> Mapping[str, str]:
@@ -37,11 +36,9 @@ class Safetensors(Format):
         return _contents(path).aliases
 
     def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
         return _tensor(path, name).header
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
-        """Return some rows of a tensor."""
         tensor = _tensor(path, name)
         return stored_rows(path, name, tensor.start, STORED[tensor.header.dtype], tensor.header.shape, rows)
 
@@ -55,8 +52,6 @@ def _tensor(path: Path, name: str) -> PlacedTensor:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file's header says."""
-
     tensors: Mapping[str, PlacedTensor]
     aliases: Mapping[str, str]
 

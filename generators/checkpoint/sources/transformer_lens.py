@@ -24,7 +24,6 @@ SOFTWARE = "TransformerLens"
 
 
 def is_of_transformer_lens(names: Collection[str]) -> bool:
-    """Return whether these are names of TransformerLens."""
     return any(re.search(rf"(^|\.){re.escape(TOKENS)}$", name) for name in names)
 
 
@@ -95,7 +94,6 @@ def _of_shapes(names: Collection[str], shape: Callable[[str], tuple[int, ...]], 
 
 
 def _plain(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a cfg that shapes don't give."""
     of_shapes = ("n_heads", "d_head", "d_model", "n_layers", "n_ctx", "d_vocab", "d_vocab_out", "n_key_value_heads")
     return {key: value for key, value in said.items() if key not in of_shapes}
 
