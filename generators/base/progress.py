@@ -115,11 +115,8 @@ def transfer(
 ) -> Iterator[Callable[[int], None]]:
     """Yield how to tell that so many bytes more have come.
 
-    Args:
-        report: gets a line every second, which a display shows in the place of the one before; printed, every ten.
-        what: what is on its way.
-        total: how many bytes will come, None where that isn't known.
-        clock: gives seconds.
+    `report` gets a line every second, which a display shows in the place of the one before; printed, every ten.
+    `total` is how many bytes will come, None where that isn't known.
     """
     yield _Bytes(report, what, total, clock)
 

@@ -264,18 +264,8 @@ class Checkpoint(Mapping[str, Array]):
             tensor.reshape(-1)[n_read : n_read + numbers.size] = numbers.reshape(-1)
             n_read += numbers.size
         record = TensorRecord(slot.tensor, header.shape, header.dtype, digest.hexdigest())
-        return self._laid_out(slot, tensor), record
-
-    def _laid_out(self, slot: Slot, tensor: Array) -> Array:
-        layout = self._other_layout(slot)
-        if layout is None:
-            return tensor
-        try:
-            return layout.of(tensor)
-        except ValueError:
-            raise InputError(
-                f"{slot.tensor} in {self._where()} has the shape {_times(tensor.shape)}, which its layout can't have."
-            ) from None
+        layout = self._other_layout(slot)  # which fits: `_check_shape` came before
+        return tensor if layout is None else layout.of(tensor), record
 
     def _other_layout(self, slot: Slot) -> Layout | None:
         return None if slot.formula else self._files.layout(slot.tensor)
@@ -319,8 +309,7 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
 
     If no table knows the type of model, only its token embedding is read, where one can be found by its name.
 
-    Args:
-        compare: read the output matrix of a model that is said to be tied, if the file holds one: it may be another.
+    `compare`: read the output matrix of a model that is said to be tied, if the file holds one: it may be another.
 
     Raises InputError: no config, an unknown family, no weights, or a damaged file.
     """

@@ -153,8 +153,7 @@ class ModelConfig:
     def refuse_unread(self, family: str, *, strictly: bool = False) -> None:
         """Refuse switches that nothing read, though they may change how positions are read or scores scaled.
 
-        Args:
-            strictly: any other setting may, too, unless it is known to change nothing.
+        `strictly`: any other setting may, too, unless it is known to change nothing.
         """
         for key, value in self._settings.items():
             off = value is None or value is False or value == "" or value == [] or value == {}

@@ -41,11 +41,7 @@ READ_BY_ALL = "blocks.*.mlp.in"
 
 
 def check(files: Files, config: Mapping[str, Any], family: Family, architecture: Architecture) -> None:
-    """Check that a table which isn't that of the file's own type reads it rightly.
-
-    Args:
-        family, architecture: as `understood` gives them for this config.
-    """
+    """Check that a table, as `understood` gives it, reads a file rightly though it isn't that of the file's type."""
     kind = config.get("model_type")
     if kind in family.model_types:
         return

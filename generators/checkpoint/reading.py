@@ -24,9 +24,8 @@ def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture
 def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = False) -> tuple[Family, Architecture]:
     """Return the family's table as this config alters it, and the architecture.
 
-    Args:
-        strictly: refuse every setting that the table doesn't know, unless it can change nothing in any family, and
-            silence where the family's own software has a number.
+    `strictly`: refuse every setting that the table doesn't know, unless it can change nothing in any family, and
+    silence where the family's own software has a number.
     """
     settings = ModelConfig(config, family.at, family.defaults, family.second_names)
     chosen = resolved(family, settings)

@@ -37,10 +37,9 @@ def rotation(
 ) -> Rotary:
     """Return the rotation that config.json describes, under `rope_parameters` (of a kind of layer) or at the top.
 
-    Args:
-        base_key, part_key: what older files call the base and the share of a head's channels that turn. Without a
-            `part_key`, all of them turn: the software of such a family never reads a share.
-        scaled: whether `rope_scaling` is meant for this kind of layer.
+    `base_key` and `part_key` are what older files call the base and the share of a head's channels that turn. Without
+    a `part_key`, all of them turn: the software of such a family never reads a share. `scaled`: whether
+    `rope_scaling` is meant for this kind of layer.
     """
     rules = _rules(settings, kind)
     old_scaling = settings.get("rope_scaling")

@@ -20,8 +20,7 @@ from generators.checkpoint.sources.tensor_cache import TensorCache, default_fold
 from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed, chosen_device
-from generators.runner.gguf import write_config_and_tokenizer
-from generators.runner.opening import MEMORY_FACTOR, Tensors
+from generators.runner.opening import MEMORY_FACTOR, Tensors, write_config_and_tokenizer
 from generators.runner.texts import LANGUAGE_REFERENCE_SHA256
 from generators.runner.usual import in_usual_form
 

@@ -45,12 +45,8 @@ class Summary:
     `unavailable` says why a model's weights could not be had or used, by name; `bad_input` and `failed` are names,
     `sentences` what to tell the user about them. `skipped` are those of the unavailable where nothing is wrong here:
     weights that can't be downloaded, or that no table reads. `outdated` has the findings whose stored results are of
-    an older version and were not computed anew, by model.
-
-    Args:
-        store: where results are.
-        report: takes a line for each model.
-        named: whether the user named the models, so that one whose weights are unavailable is a failure.
+    an older version and were not computed anew, by model. If the user `named` the models, one whose weights are
+    unavailable is a failure.
     """
 
     def __init__(self, store: Store, report: Report, *, named: bool) -> None:

@@ -26,6 +26,7 @@ MEMORY_FACTOR = 1.5
 NAMED = 3  # absent tensors named in a sentence
 # Parts that no hidden state depends on; files of language models lack them.
 UNREAD = ("pooler.",)
+ALONE = "alone.gguf"  # away from its folder, whose other files transformers might read
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,9 @@ def open_model(
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
 
     Args:
-        folder: the files of the checkpoint.
-        architecture: how it is built, from the family's table.
         position_tensor: the name of the tensor that holds the position embedding, by the family's table; None for
             models without one.
         first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
-        device: "cpu" or "cuda".
         threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
         budget_s: what a finding may take, by which it chooses how many windows it reads.
         tensors: in place of files that transformers can open, as it names and stores them.
@@ -198,6 +196,23 @@ def _filled(config: Mapping[str, Any], tensors: Tensors) -> Any:
     if odd := [*sorted({*lacking} - tied), *beyond]:
         raise CannotRunError(f"The model can't be run: its file and transformers' model differ in {_some(odd)}.")
     return model
+
+
+def write_config_and_tokenizer(file: Path, config: Mapping[str, Any], folder: Path) -> None:
+    """Write config.json, and the tokenizer that transformers makes from a GGUF file's own."""
+    from transformers import AutoTokenizer
+
+    (folder / CONFIG).write_text(json.dumps(dict(config)), "utf-8")
+    (folder / ALONE).symlink_to(file.resolve())
+    try:
+        made = AutoTokenizer.from_pretrained(
+            str(folder), gguf_file=ALONE, trust_remote_code=False, local_files_only=True
+        )
+        made.backend_tokenizer.save(str(folder / "tokenizer.json"))
+    except Exception as error:  # transformers and tokenizers raise all kinds of errors
+        raise CannotRunError(
+            f"The model can't be run: transformers can't read its file's tokenizer ({line_of(error)})."
+        ) from error
 
 
 def _fuse_activations(model: Any) -> None:

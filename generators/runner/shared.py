@@ -61,7 +61,7 @@ class SharedStates:
             if show is not None:
                 show(stage, array)
 
-        after = watching.stream_after(blocks[-1], lambda states: seen(stages - 1, states))
+        after = watching.outputs([blocks[-1]], lambda _, states: seen(stages - 1, states))
         with watching.stream_before(blocks, seen), after:
             found = self._run(batch)
         seen(stages - 2, found)

@@ -65,12 +65,7 @@ def count_corpus(
     The counts so far are written to `<output>.partial.npz` after every chunk. An interrupted run continues
     from there when it is started again, and gives the same counts.
 
-    Args:
-        corpus: what is counted.
-        output: becomes an int64 array of `corpus.size` counts.
-        jobs: the number of threads that encode.
-        report: is called after every chunk.
-        chunk_bytes: the text in a chunk is about as long.
+    Counts are int64. `jobs` is the number of threads that encode; `report` is called after every chunk.
 
     Raises InputError: the output can't be there, a source can't be read, or the partial counts are of something else.
     AtlasError: the disk is full.

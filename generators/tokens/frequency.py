@@ -47,13 +47,8 @@ def token_frequencies(
 
     Counts shipped with the model; counts over a corpus that the user names; word frequencies; always the token index.
 
-    Args:
-        files: the checkpoint, which may hold `token_counts.npy`.
-        model_frequency: the best source that the registry gives the model; word frequencies are looked up only where
-            it is "wordfreq".
-        vocabulary: without one, no word can be looked up.
-        size: the number of tokens V.
-        extra_counts: a file as `atlas count-tokens` writes it.
+    Word frequencies are looked up only where `model_frequency`, the best source that the registry gives the model,
+    is "wordfreq". `extra_counts` is a file as `atlas count-tokens` writes it.
     """
     found = []
     shipped = files.fetch(COUNTS)

@@ -165,11 +165,9 @@ def _ids_in(content: object) -> Iterator[int]:
 def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
     """Read a model's vocabulary; None where there is no tokenizer file, or none whose tokens are certain.
 
-    Args:
-        files: of a GGUF file its own tokens are read; of others `tokenizer.json`, or else `vocab.json` with
-            `merges.txt`, or `vocab.txt`, or SentencePiece's model; tokens that were added later are in further files.
-        size: the number of rows of E; ids for which the tokenizer has no token get a placeholder, tokens beyond are
-            left out.
+    Of a GGUF file its own tokens are read; of others `tokenizer.json`, or else `vocab.json` with `merges.txt`, or
+    `vocab.txt`, or SentencePiece's model. `size` is the number of rows of E: ids for which the tokenizer has no token
+    get a placeholder, tokens beyond are left out.
     """
     if files.is_gguf:
         return _certain(files, _read_gguf(files), size)

@@ -99,8 +99,7 @@ def advice() -> Iterator[str]:
 def prune(most: int, *, hub: bool = False) -> Iterator[str]:
     """Remove what was unused longest until at most so many bytes are left, and say what, before it is removed.
 
-    Args:
-        hub: count the hub client's cache, too, and remove models from it. Otherwise only tensors are removed.
+    `hub`: count the hub client's cache, too, and remove models from it. Otherwise only tensors are removed.
     """
     cache = TensorCache(default_folder())
     everything: list[CachedFile | CachedModel] = [*cache.tensors(), *(hub_models() if hub else ())]

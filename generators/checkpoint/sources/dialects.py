@@ -105,15 +105,7 @@ class Dialect:
     def spoken(self, family: Family) -> Family:
         if not self.modules and not self.tensors:
             return family
-        return replace(
-            family,
-            prefixes=("",),
-            slots={role: self._renamed(slot) for role, slot in family.slots.items()},
-            block_slots={role: self._renamed(slot) for role, slot in family.block_slots.items()},
-            first_block_slots={
-                role: None if slot is None else self._renamed(slot) for role, slot in family.first_block_slots.items()
-            },
-        )
+        return replace(family.with_slots(self._renamed), prefixes=("",))
 
     def _renamed(self, slot: Slot) -> Slot:
         if slot.tensor in self.tensors:

@@ -32,8 +32,7 @@ from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, 
 from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
 from generators.checkpoint.sources.mistral import mistral
-from generators.checkpoint.sources.nanochat import nanochat
-from generators.checkpoint.sources.nanogpt import nanogpt
+from generators.checkpoint.sources.nano import nanochat, nanogpt
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.stored_names import without_wrappers
 from generators.checkpoint.sources.transformer_lens import is_of_transformer_lens, transformer_lens

@@ -14,6 +14,7 @@ from numpy import ndarray as Array
 from generators.base.errors import InputError
 
 T = TypeVar("T")
+Span = tuple[int, int]  # first byte, and the one after the last
 FLOATING = ("F64", "F32", "F16", "BF16")
 
 
@@ -107,3 +108,24 @@ def stored_rows(
         return stored.reshape(last - first, *row) if shape else stored.reshape(())
     except (OSError, ValueError) as error:
         raise InputError(f"{name} can't be read from {path}: it is cut off.") from error
+
+
+def check_layout(spans: Mapping[str, Span], begin: int, size: int, align: int = 1, gap: int | None = 0) -> None:
+    """Check where a file says that its tensors are.
+
+    The data begin at `begin`, after all headers. The first byte of each, counted from there, is a multiple of
+    `align`; at most `gap` bytes lie between two (None: any number).
+
+    Raises ValueError: they overlap, lie in the header or beyond the end, or leave bytes that belong to none.
+    """
+    before, end = "the header", begin
+    for name, (first, last) in sorted(spans.items(), key=lambda item: item[1]):
+        if last < first or last > size:
+            raise ValueError(f"it is cut off: {name} ends at byte {last} of {size}")
+        if first < end:
+            raise ValueError(f"{name} begins at byte {first}, inside {before}, which ends at {end}")
+        if (first - begin) % align:
+            raise ValueError(f"{name} begins at byte {first}, which is no multiple of {align} after the header")
+        if gap is not None and first - end > gap:
+            raise ValueError(f"{first - end} bytes before {name} belong to no tensor")
+        before, end = name, last

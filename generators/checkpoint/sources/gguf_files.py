@@ -13,8 +13,14 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, once_per_content, stored_rows
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import (
+    Format,
+    Header,
+    PlacedTensor,
+    check_layout,
+    once_per_content,
+    stored_rows,
+)
 
 OPEN_AT_ONCE = 2
 MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata

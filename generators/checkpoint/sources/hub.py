@@ -13,8 +13,7 @@ from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import Files, Origin
 from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.ranged import RangedFiles
-from generators.checkpoint.sources.refusals import refusal
-from generators.checkpoint.sources.repository import Repository, answer_in, is_out_of_reach, named
+from generators.checkpoint.sources.repository import Repository, answer_in, is_out_of_reach, named, refusal
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 
 HUB_TIMEOUT_S = 10.0
@@ -32,10 +31,7 @@ class OlderFilesError(WeightsUnavailableError): ...
 class Hub:
     """The model hub. Once there is no way to reach it, it isn't asked again; trouble with one model is that model's.
 
-    Args:
-        offline: don't ask it; what is cached is used.
-        cache: of tensors that were read.
-        run: names a run of the command, through which each process remembers which servers can't be reached.
+    `run` names a run of the command, through which each process remembers which servers can't be reached.
     """
 
     offline: bool = False
@@ -55,8 +51,7 @@ class Hub:
     def files(self, source: HubSource, older: bool = False) -> Files:
         """Return the files of a hub repository at the commit that its revision means now.
 
-        Args:
-            older: take files that are no safetensors.
+        `older`: take files that are no safetensors.
 
         Raises InputError: no repository can have such a name. OlderFilesError: there are only older files, and those
         are not taken. WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such

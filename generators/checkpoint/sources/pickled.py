@@ -13,8 +13,7 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
-from generators.checkpoint.sources.formats import Format, Header, once_per_content
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import Format, Header, check_layout, once_per_content
 
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 OPEN_AT_ONCE = 2  # files, mapped into memory where that can be

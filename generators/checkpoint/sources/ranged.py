@@ -20,8 +20,7 @@ from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.caches import hub_folder
 from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once, weight_map
-from generators.checkpoint.sources.formats import Header, check_dtype
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import Header, check_dtype, check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.repository import NoRangesError, Repository
 from generators.checkpoint.sources.safetensors_files import METADATA, aliases_in

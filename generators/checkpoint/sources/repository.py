@@ -4,6 +4,7 @@ Parts are read with the client's own session. Its `HfFileSystem` asks for two li
 the part that it asked for, begins a cut part anew, and can't be stopped.
 """
 
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,11 +20,11 @@ from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import SHARD_INDEX, Traffic
 from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
-from generators.checkpoint.sources.refusals import refusal
 
 TIMEOUT_S = 30.0
 MOST_CUTS = 5  # in a row, without one more byte
 PARTIAL, WHOLE = 206, 200
+SHOWN = 200  # characters of what the hub says itself
 OF_WEIGHTS = (".safetensors", ".bin")
 BY_ITSELF = (".gguf", ".pt", ".pth", ".ckpt")  # files that are read where they are named, on this machine
 
@@ -240,3 +241,46 @@ def _is_disk(error: Exception) -> bool:
 
     is_of_network = isinstance(error, HfHubHTTPError | ConnectionError)
     return isinstance(error, OSError) and bool(error.errno) and not is_of_network
+
+
+def refusal(response: Any, hub_id: str, what: str) -> str:
+    """Return a sentence on why the hub refuses something of a repository; `what` names it.
+
+    The hub answers 401 where a token is missing, wrong or expired, and 403 where it is right but doesn't suffice.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # exported, but lazily
+
+    page, code, status = f"{constants.ENDPOINT}/{hub_id}", response.headers.get("x-error-code"), response.status_code
+    said = response.headers.get("x-error-message", "")
+    has_token = "authorization" in build_hf_headers()
+    token, log_in = "your token", "run `hf auth login`"
+    if os.environ.get("HF_TOKEN") or os.environ.get("HUGGING_FACE_HUB_TOKEN"):  # it comes before a log-in
+        token, log_in = "the token in HF_TOKEN", f"set HF_TOKEN anew, or unset it and {log_in}"
+    if status == 401 and has_token:
+        return (
+            f"The hub doesn't accept {token}: it is wrong or has expired, so {page} can't be read. Make a new one "
+            f"at {constants.ENDPOINT}/settings/tokens and {log_in}."
+        )
+    if "fine-grained" in said:
+        return (
+            f"{page} is gated, and {token} isn't allowed to read gated models. Allow it at "
+            f"{constants.ENDPOINT}/settings/tokens, or use another token: {log_in}."
+        )
+    if code == "GatedRepo" and has_token:
+        return (
+            f"{page} is gated, and the account of {token} has no access to it. Ask for access on that page; to "
+            f"use another account, {log_in}."
+        )
+    if code == "GatedRepo":
+        return f"{page} is gated. Ask for access on that page, then log in: `hf auth login`."
+    if code == "RepoNotFound" or status == 401:
+        who = f"{token} can't see it. To use another account, {log_in}"
+        return (
+            f"There is no model at {page}, or {who if has_token else 'it is private: log in with `hf auth login`'}."
+        )
+    if code == "RevisionNotFound":
+        return f"{what} can't be read: there is no such revision at {page}."
+    if code == "EntryNotFound":
+        return f"{what} can't be read: there is no such file at {page}."
+    return f"{what} can't be read: the hub answers {status}{f' ({said[:SHOWN]})' if said else ''}."

@@ -11,8 +11,14 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, once_per_content, stored_rows
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import (
+    Format,
+    Header,
+    PlacedTensor,
+    check_layout,
+    once_per_content,
+    stored_rows,
+)
 
 HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
 METADATA = "__metadata__"  # of a header, beside its tensors
