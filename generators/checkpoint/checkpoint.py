@@ -20,10 +20,10 @@ from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import FLOATING, Files, Header, Layout, Origin, Traffic
+from generators.checkpoint.sources.formats import DTYPES
 from generators.checkpoint.untabled import only_tokens
 from generators.checkpoint.wrappers import unwrapped
 
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
 LARGEST = 1e18  # largest weight: sums of its squares over any matrix are still finite in float32
 NUMBERS_AT_ONCE = 1 << 20  # numbers checked at once, to save memory
 

@@ -45,14 +45,10 @@ class Choice:
     scheduler: str | None = None
     memory: int | None = None
 
-    @property
-    def is_inline(self) -> bool:
-        return self.jobs == 1 and self.scheduler is None
-
     def workers(self, display: Display) -> "Workers":
         if self.scheduler is not None:
             return connected(self.scheduler, display)
-        return Inline(display) if self.is_inline else Processes(display, self.jobs, self.memory)
+        return Inline(display) if self.jobs == 1 else Processes(display, self.jobs, self.memory)
 
 
 def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:

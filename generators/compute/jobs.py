@@ -217,7 +217,8 @@ def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Me
     try:
         given = _inputs(finding, opened)
         if given.run is not None:
-            _begin(finding, opened, unfinished, watch)
+            budget_s = opened.settings.budget_s * part_of_budget(finding)
+            opened.run.begin(budget_s, TimeLeft(watch), unfinished)
         with threadpool_limits(MEASURING_THREADS):
             measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
@@ -245,10 +246,6 @@ def part_of_budget(finding: Finding[Any]) -> float:
     """
     whole = sum(each.passes for each in all_findings.FINDINGS) or finding.passes
     return finding.passes / whole if whole else 1.0
-
-
-def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, watch: Watch) -> None:
-    opened.run.begin(opened.settings.budget_s * part_of_budget(finding), TimeLeft(watch), unfinished)
 
 
 def _record_of(opened: Opened) -> dict[str, str]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Published fields of an architecture.
 SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
 SAID_BY_TABLE = ("causal", "post_norm")
-FIELDS = frozenset(field.name for field in fields(Architecture))
+FIELDS = frozenset(each.name for each in fields(Architecture))
 COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that tables compute from config.json
 
 

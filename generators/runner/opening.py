@@ -13,6 +13,7 @@ from numpy import ndarray as Array
 
 from generators.base.allocation import keep_freed_memory
 from generators.base.architecture import Architecture
+from generators.base.sentences import first
 from generators.runner.budget import BATCH_BYTES, DEFAULT_BUDGET_S, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
@@ -170,7 +171,7 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, d
         if absent:  # missing from the head or the model: opening it without a head shows which
             model, absent = _from_pretrained(transformers.AutoModel, folder, config)
     if absent:
-        raise CannotRunError(f"The model can't be run: the checkpoint lacks {_some(absent)}.")
+        raise CannotRunError(f"The model can't be run: the checkpoint lacks {first(sorted(absent), NAMED)}.")
     return model
 
 
@@ -194,7 +195,9 @@ def _filled(config: Mapping[str, Any], tensors: Tensors) -> Any:
         raise CannotRunError(_not_opened(config, error)) from error
     tied = {"lm_head.weight"} if config.get("tie_word_embeddings") else set()
     if odd := [*sorted({*lacking} - tied), *beyond]:
-        raise CannotRunError(f"The model can't be run: its file and transformers' model differ in {_some(odd)}.")
+        raise CannotRunError(
+            f"The model can't be run: its file and transformers' model differ in {first(sorted(odd), NAMED)}."
+        )
     return model
 
 
@@ -244,7 +247,9 @@ def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tupl
         raise CannotRunError(_not_opened(config, error)) from error
     wrong = [entry if isinstance(entry, str) else entry[0] for entry in info["mismatched_keys"]]
     if wrong:
-        raise CannotRunError(f"The model can't be run: {_some(wrong)} has not the shape that {CONFIG} asks for.")
+        raise CannotRunError(
+            f"The model can't be run: {first(sorted(wrong), NAMED)} has not the shape that {CONFIG} asks for."
+        )
     return model, {name for name in info["missing_keys"] if not any(part in name for part in UNREAD)}
 
 
@@ -255,12 +260,6 @@ def _not_opened(config: Mapping[str, Any], error: BaseException) -> str:
         f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
         f"{str(config.get('model_type'))!r} ({line_of(error)})."
     )
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-    return ", ".join(listed[:NAMED]) + more
 
 
 def _gib(size: int) -> str:

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.runner import watching
-from generators.runner.kept import KeptStates
+from generators.runner.kept import KeptStates, StatesOfBatch
 from generators.runner.resuming import only, same_from_the_middle
 
 Show = Callable[[int, Float[Array, "batch n d"]], None]  # called with a stage and its states
@@ -50,14 +50,14 @@ class SharedStates:
         """Return the last hidden states of a batch; keep all of its states where there is room, and show them."""
         blocks = self._find_blocks()
         stages = len(blocks) + 2
-        into = None if self.changes else self._kept.room(rows, stages)
-        if into is None and show is None:
+        keep, states = not self.changes and self._kept.has_room(rows), StatesOfBatch()
+        if not keep and show is None:
             return self._run(batch)
 
-        def seen(stage: int, states: Any) -> None:
-            array = states.detach().cpu().numpy()
-            if into is not None:
-                into.add(stage, array)
+        def seen(stage: int, found: Any) -> None:
+            array = found.detach().cpu().numpy()
+            if keep:
+                states[stage] = array.copy()  # a model may write over it
             if show is not None:
                 show(stage, array)
 
@@ -65,8 +65,8 @@ class SharedStates:
         with watching.stream_before(blocks, seen), after:
             found = self._run(batch)
         seen(stages - 2, found)
-        if into is not None:
-            self._kept.keep(rows, into)
+        if keep:
+            self._kept.keep(rows, states)
         return found
 
     @contextmanager
@@ -101,7 +101,7 @@ class SharedStates:
 
     def _form(self) -> tuple[int | None] | None:
         """Return what blocks return beside the stream, None where nothing is kept or blocks can't be passed by."""
-        rows = self._kept.first()
+        rows = self._kept.first
         if rows is None:
             return None
         middle = len(self._find_blocks()) // 2

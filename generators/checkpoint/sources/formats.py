@@ -16,6 +16,7 @@ from generators.base.errors import InputError
 T = TypeVar("T")
 Span = tuple[int, int]  # first byte, and the one after the last
 FLOATING = ("F64", "F32", "F16", "BF16")
+DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,6 @@ def check_dtype(name: str, dtype: str, file: str, known: tuple[str, ...] = FLOAT
     """Refuse numbers that are not floating point. Raises InputError: they aren't floating."""
     if dtype not in known:
         raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(known)}.")
-    if dtype == "BF16":
-        import ml_dtypes  # noqa: F401  (gives NumPy the type)
 
 
 def stored_rows(

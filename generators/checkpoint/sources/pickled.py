@@ -13,11 +13,10 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
-from generators.checkpoint.sources.formats import Format, Header, check_layout, once_per_content
+from generators.checkpoint.sources.formats import DTYPES, Format, Header, check_layout, once_per_content
 
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 OPEN_AT_ONCE = 2  # files, mapped into memory where that can be
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 LARGEST_PICKLE = 2**24  # bytes: names and shapes, of 100,000 tensors and more
 LARGEST_INFLATED = 2**33  # bytes of compressed records, which can't be mapped
 PICKLES = 5  # in files from before PyTorch 1.6, before the numbers

@@ -11,7 +11,7 @@ from pathlib import Path
 from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG, WEIGHTS
-from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
+from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
 from generators.checkpoint.sources import pickled
 from generators.checkpoint.sources.files import SHARD_INDEX, Files, Origin, check_size
 from generators.checkpoint.sources.hub import Hub, OlderFilesError
@@ -70,7 +70,9 @@ def _in_sources(model: Model, hub: Hub) -> Files:
     reasons, older = [], []
     for source in model.sources:
         try:
-            return _open(source, hub, of_series=model.only_in_series)
+            if isinstance(source, HubSource):
+                return hub.files(source)
+            return _open_here(source, of_series=model.only_in_series)
         except WeightsUnavailableError as error:
             reasons.append(str(error))
             if isinstance(error, OlderFilesError) and isinstance(source, HubSource):
@@ -79,10 +81,6 @@ def _in_sources(model: Model, hub: Hub) -> Files:
         for source in older:
             return hub.files(source, older=True)
     raise WeightsUnavailableError(" ".join(reasons))
-
-
-def _open(source: Source, hub: Hub, *, of_series: bool) -> Files:
-    return hub.files(source) if isinstance(source, HubSource) else _open_here(source, of_series=of_series)
 
 
 def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> Files:

@@ -23,18 +23,15 @@ from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, row
 from generators.checkpoint.sources.formats import Header, check_dtype, check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.repository import NoRangesError, Repository
-from generators.checkpoint.sources.safetensors_files import METADATA, aliases_in
+from generators.checkpoint.sources.safetensors_files import LENGTH, METADATA, STORED, aliases_in
 from generators.checkpoint.sources.tensor_cache import TensorCache
 
-LENGTH = 8  # bytes before the header, which say how long it is
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
 IN_FLIGHT = 4
 SMALLEST_GAP = 1 << 10  # bytes between two tensors that are read through rather than left out by another request
 GAP_SHARE = 0.01  # likewise, of what is read with it
 LARGEST_READ = 1 << 28  # bytes in one request
 MUCH = 10**9  # bytes to download that are announced
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16"}
-N_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}  # of a number
 
 Entry = tuple[str, list[int], int, int]  # dtype, shape, first byte, byte after the last
 
@@ -86,7 +83,7 @@ class RangedFiles(Files):
             yield from self._whole_file(name)
             return
         check_dtype(name, place.header.dtype, place.file)
-        dtype, shape = np.dtype(DTYPES[place.header.dtype]), place.header.shape
+        dtype, shape = STORED[place.header.dtype], place.header.shape
         self.traffic.tensors[name] = place.size
         cached = self.cache.tensor(place.content, name)
         if cached is None:
@@ -227,7 +224,7 @@ class RangedFiles(Files):
         if name not in header["tensors"]:
             raise InputError(f"{name} isn't in {file} of {self.origin.place}, which its index names.")
         dtype, shape, start, end = header["tensors"][name]
-        if dtype in N_BYTES and end - start != prod(shape) * N_BYTES[dtype]:
+        if dtype in STORED and end - start != prod(shape) * STORED[dtype].itemsize:
             raise InputError(f"{name} in {file} has not the size that its shape asks for.")
         return Place(file, header["content"], name, start, end, Header(dtype, tuple(shape)))
 
