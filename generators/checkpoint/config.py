@@ -19,21 +19,10 @@ DECIDING = re.compile(
     r"bidirectional|qk_|clip_qkv|norm_before|norm_after|post_?layer|parallel|attention_types|layer_types"
 )
 # ... and those of them that can't, in any family: training, initial values, other stacks, how fast.
-HARMLESS = frozenset(
-    {
-        "initializer_factor",
-        "logit_scale_init_value",
-        "max_position_embeddings",
-        "max_window_layers",
-        "n_positions",
-        "original_max_position_embeddings",
-        "pretraining_tp",
-        "scale_attention_softmax_in_fp32",
-        "position_ids",
-        "layer_scale_init_value",
-        "is_encoder_decoder",
-        "reorder_and_upcast_attn",
-    }
+HARMLESS = (
+    *("initializer_factor", "logit_scale_init_value", "layer_scale_init_value", "max_window_layers"),
+    *("max_position_embeddings", "original_max_position_embeddings", "n_positions", "position_ids"),
+    *("pretraining_tp", "scale_attention_softmax_in_fp32", "reorder_and_upcast_attn", "is_encoder_decoder"),
 )
 
 # Settings that change no tensor's meaning in any family: training, tokens, outputs, how text is generated, sizes that

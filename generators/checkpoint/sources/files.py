@@ -17,14 +17,8 @@ from generators.base import notices
 from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
+from generators.checkpoint import single_files
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
-from generators.checkpoint.single_files import (
-    adapter_beside,
-    adapter_within,
-    foreign_within,
-    what_is_there,
-    what_tensors_say,
-)
 from generators.checkpoint.sources.ctranslate2_files import SPEC
 from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
@@ -123,7 +117,8 @@ class Files:
     def _stored_names(self) -> Mapping[str, str]:
         place = f"The checkpoint {self.origin.place}"
         found = without_wrappers(list(self._file_of), place)
-        if not self.is_gguf and (said := adapter_within(found, place)):  # GGUF says in its settings that it is one
+        said = "" if self.is_gguf else single_files.adapter_within(found, place)  # GGUF says it in its settings
+        if said:
             raise InputError(said)
         return found
 
@@ -305,7 +300,8 @@ class Files:
             return with_its_shards(self.folder, self.file)
         usual = [name for name in USUAL if self._has_weights_in(name)]
         found = usual[:1] or ([] if self.folder is None else other_weights(self.folder))
-        if found and (said := adapter_beside(self._beside(), self.content, f"The checkpoint {self.origin.place}")):
+        place = f"The checkpoint {self.origin.place}"
+        if found and (said := single_files.adapter_beside(self._beside(), self.content, place)):
             raise InputError(said)
         if INDEX_OF.get(found[0] if found else "") in usual:
             notices.say_once(
@@ -343,11 +339,11 @@ class Files:
 
     def instead(self) -> str:
         """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""
-        found = what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
+        found = single_files.what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
         if not found and self.folder is not None:
-            found = foreign_within(self.folder)
+            found = single_files.foreign_within(self.folder)
         if not found and self._has_weights:
-            found = what_tensors_say(self.names(), self.settings())
+            found = single_files.what_tensors_say(self.names(), self.settings())
         return found
 
     def _opened(self, name: str) -> tuple[Path, Format]:
