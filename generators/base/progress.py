@@ -27,10 +27,7 @@ def printable(text: str) -> str:
 
 
 def all_shown(text: str) -> str:
-    """Return a text that a terminal and a page can show as it is.
-
-    Raises ValueError: it holds controls, escapes, or marks of direction that can't be seen.
-    """
+    """Return a text as it is. Raises ValueError: it holds controls, escapes, or marks that can't be seen."""
     if printable(text) != text:
         raise ValueError("it holds characters that can't be seen: controls, escapes, or marks of direction")
     return text

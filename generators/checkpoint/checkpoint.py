@@ -115,10 +115,7 @@ class Checkpoint(Mapping[str, Array]):
         return replace(first, name=_product(slot), sha256=sha256)
 
     def size(self, role: str) -> tuple[str, int]:
-        """Return the tensor behind a role and how many numbers it holds, by what the file says of it: none is read.
-
-        Raises KeyError: the checkpoint lacks it. InputError: the file is damaged.
-        """
+        """Return the tensor behind a role and how many numbers it holds, by the file's header: none is read."""
         slot = self._slots[role]
         if slot.formula:
             return slot.tensor, prod(self._sizes[axis] or 1 for axis in slot.shape.split())
@@ -158,10 +155,7 @@ class Checkpoint(Mapping[str, Array]):
         return self._files.traffic
 
     def layout(self, role: str) -> dict[str, Any]:
-        """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name.
-
-        Raises KeyError: the checkpoint lacks it.
-        """
+        """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name."""
         slot = self._slots[role]
         layout = _without_names(unusual(slot))
         if (other := self._other_layout(slot)) is not None:

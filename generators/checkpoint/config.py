@@ -104,10 +104,7 @@ class ModelConfig:
         return float(value)
 
     def flag(self, key: str) -> bool:
-        """Return a switch; where it is neither in the file nor among the defaults, it is off.
-
-        Raises InputError: it is neither true nor false.
-        """
+        """Return a switch, off where nothing says it. Raises InputError: it is neither true nor false."""
         value = self.get(key)
         if value is not None and not isinstance(value, bool):
             raise InputError(f"config.json gives {value!r} as {key}, neither true nor false.")

@@ -14,10 +14,7 @@ COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")
 
 
 def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:
-    """Read the sizes that findings need from config.json.
-
-    Raises InputError: a size is absent or can't be, or a switch is set that the family's table doesn't know.
-    """
+    """Read the sizes that findings need. Raises InputError: one is absent or can't be, or a switch is unknown."""
     return understood(config, family)[1]
 
 

@@ -249,10 +249,7 @@ def changed(base: Family, **changes: Any) -> Family:
 
 
 def resolved(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for one config: its variant, with the roles that its switches leave out left out.
-
-    Raises InputError: the config sets a switch in a way that the table doesn't know.
-    """
+    """Return the table for one config: its variant, with the roles that its switches leave out left out."""
     chosen = family if family.variant is None else family.variant(family, settings)
     return chosen.with_slots(lambda slot: slot, lambda slot: _is_on(slot, settings))
 

@@ -88,10 +88,7 @@ def _is_number(value: object) -> bool:
 
 
 def layer_kinds(settings: ModelConfig, n_layer: int, otherwise: Sequence[str]) -> list[str]:
-    """Return which attention each layer has: all keys, or those in a window.
-
-    Raises InputError: config.json names another kind, or not one per layer.
-    """
+    """Return which attention each layer has: all keys, or a window. Raises InputError: another kind."""
     kinds = settings.get("layer_types")
     if kinds is None:
         return list(otherwise)

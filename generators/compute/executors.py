@@ -274,10 +274,7 @@ NOT_TRIMMED = 32 * MEBI  # bytes: the value glibc settles on where arrays come a
 
 
 def connected(address: str, display: Display) -> "Cluster":
-    """Return the workers of the cluster whose scheduler has this address.
-
-    Raises InputError: there is no scheduler, or Dask isn't installed here.
-    """
+    """Return a cluster's workers. Raises InputError: there is no scheduler, or Dask isn't installed here."""
     try:
         from distributed import Client
     except ImportError as error:

@@ -156,10 +156,7 @@ Job = Look | Prepare | Measure
 
 
 class WorkerContext:
-    """What a process has at hand from one job to the next: the model that it opened last.
-
-    One that is `alone` shares no memory with other workers.
-    """
+    """What a process keeps between jobs: the model that it opened last. One that is `alone` shares no memory."""
 
     def __init__(self, *, alone: bool = False) -> None:
         self._alone = alone

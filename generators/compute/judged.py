@@ -63,10 +63,7 @@ class JudgedModel:
 
 
 def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | None = None) -> JudgedModel | None:
-    """Read a model's results and judge its claims; None where it has none.
-
-    Raises InputError: what is known of the model itself is damaged.
-    """
+    """Read a model's results and judge its claims; None without any. Raises InputError: its record is damaged."""
     record = store.model(name)
     if record is None:
         return None

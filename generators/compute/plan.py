@@ -130,10 +130,7 @@ class Prepared:
 
 
 def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = silent) -> Prepared:
-    """Plan findings of a model, which reads and checks every tensor that they read.
-
-    Where tensors come from elsewhere, all of them come first, together.
-    """
+    """Plan findings, which reads and checks every tensor that they read; those from elsewhere come first."""
     read, whole = to_read(findings, opened)
     opened.checkpoint.prefetch(read, report, whole=whole)
     plans = tuple(plan(finding, opened) for finding in findings)
@@ -141,10 +138,7 @@ def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = s
 
 
 def to_read(findings: Sequence[Finding[Any]], opened: Opened) -> tuple[list[str], bool]:
-    """Return the roles that the plans of findings read, and whether files are needed whole, for a run.
-
-    Whole files hold every tensor.
-    """
+    """Return the roles that the plans of findings read, and whether whole files are needed, with all tensors."""
     free = [(finding, read) for finding in findings if (read := opened.reading(finding)).reason is None]
     if any(RUN in finding.needs for finding, _ in free) and not opened.why_no_run:
         return list(opened.checkpoint), True

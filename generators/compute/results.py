@@ -104,10 +104,7 @@ class Store:
         return record
 
     def finding(self, name: str, finding: str) -> StoredFinding | None:
-        """Read what was measured of one finding, None where nothing was.
-
-        Raises InputError: it is there but damaged.
-        """
+        """Read what was measured of one finding; None if nothing was. Raises InputError: it is damaged."""
         record = self._read(self.folder(name) / f"{finding}.json", StoredFinding)
         if record is not None and record.finding != finding:
             raise InputError(f"The stored results {self.folder(name) / finding}.json are of another finding.")
@@ -121,10 +118,7 @@ class Store:
         return {record.computed_on for record in records if record is not None and record.computed_on}
 
     def arrays(self, name: str, record: StoredFinding) -> dict[str, Array]:
-        """Read the arrays that a finding left for its figures.
-
-        Raises InputError: they are absent, or not the ones that were stored.
-        """
+        """Read the arrays that a finding left for its figures. Raises InputError: they are absent or damaged."""
         if record.arrays_sha256 is None:
             return {}
         path = self.folder(name) / _arrays_file(record)
@@ -171,10 +165,7 @@ class Store:
         self._write(self._folder(record.name) / MODEL, record)
 
     def save_finding(self, name: str, record: StoredFinding, arrays: Mapping[str, Array]) -> StoredFinding:
-        """Write what was measured of one finding, and drop the arrays of what was there before; return it.
-
-        Raises AtlasError: the disk is full or the folder can't be written; what was there stays.
-        """
+        """Write and return one finding, and drop older arrays. Raises AtlasError: it can't; what was there stays."""
         folder = self._folder(name)
         if arrays:
             data = to_npz(arrays)

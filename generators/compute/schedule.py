@@ -251,10 +251,7 @@ class Scheduler:
             self._ended_perhaps(run)
 
     def _is_held(self, run: ModelRun) -> bool:
-        """Return whether another run writes a model's results.
-
-        Raises ResultsHeldError: it has done so for longer than this run was told to wait.
-        """
+        """Return whether another run writes a model's results. Raises ResultsHeldError: it has for too long."""
         if not self._store.is_held(run.name):
             return False
         holder, wait, now = self._store.holder(run.name), self._store.wait, time.monotonic()

@@ -60,10 +60,7 @@ class Summary:
         self._models, self._findings, self._computed = 0, 0, 0
 
     def add(self, model: Model, end: End) -> None:
-        """Write down, and report, what one model came to.
-
-        Raises AtlasError: it is neither of the model nor of its weights; nothing can go on.
-        """
+        """Report what one model came to. Raises AtlasError: it is neither of the model nor of its weights."""
         self._models += 1
         if isinstance(end, Outcome):
             self._report(f"{model.name}: {end.in_words()}")

@@ -93,10 +93,7 @@ def subspace_size(n: int, d: int) -> int:
 
 
 def energy_share(weights: Float[Array, "d m"], basis: Float[Array, "d k"]) -> float | None:
-    """Return the share of the squared Frobenius norm of `weights` inside the span of an orthonormal basis.
-
-    None where the weights are all 0.
-    """
+    """Return the share of squared norm of `weights` in the span of an orthonormal basis; None for zeros."""
     total = float(np.sum(np.square(weights, dtype=np.float64)))
     return float(np.sum((basis.T @ weights) ** 2)) / total if total else None
 

@@ -26,10 +26,7 @@ def find_blocks(model: Any, n_layer: int) -> list[Any]:
 
 
 def find_array(model: Any, name: str) -> Any:
-    """Return the parameter or buffer whose name is `name` but for prefixes.
-
-    Raises CannotRunError: none or several are.
-    """
+    """Return the parameter or buffer of a name, but for prefixes. Raises CannotRunError: none or several have it."""
     arrays = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     parts = name.split(".")
     for begin in range(len(parts) - 1):

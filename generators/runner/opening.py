@@ -118,10 +118,7 @@ def _check_memory(parameters: int, device: str) -> None:
 
 
 def parameters_of(folder: Path) -> int:
-    """Return how many numbers the safetensors files in a folder hold, by their headers.
-
-    Raises CannotRunError: there are none, or one is damaged.
-    """
+    """Return how many numbers the safetensors files of a folder hold. Raises CannotRunError: none, or damage."""
     files = sorted(folder.glob("model*.safetensors"))
     if not files:
         raise CannotRunError("The model can't be run: the checkpoint has no safetensors (pickles are never read).")

@@ -81,10 +81,7 @@ def written_by(run: SampleWriter) -> TokenizedText:
 
 
 def start_token(config: Any, vocab_size: int) -> int:
-    """Return the token that a model's texts begin with: its own, else the one that ends them.
-
-    Raises CannotRunError: its config names neither.
-    """
+    """Return the token that a model's texts begin with: its own, else the one that ends them."""
     settings = config.get_text_config()
     named = (getattr(settings, name, None) for name in ("bos_token_id", "eos_token_id"))
     found = [token for token in named if isinstance(token, int) and 0 <= token < vocab_size]

@@ -36,10 +36,7 @@ Remember = Callable[[Callable[[], TextChoice]], TextChoice]  # returns the store
 
 
 class OpenedModel:
-    """One model and the text that it is run on.
-
-    Not for several threads at once: what is replaced is replaced for all.
-    """
+    """One model and its text. Not for several threads at once: what is replaced is replaced for all."""
 
     def __init__(
         self,

@@ -90,10 +90,7 @@ class TextCorpus:
 
 
 def open_sources(names: Sequence[str], *, offline: bool = False) -> list[TextSource]:
-    """Return what the user named: text files (`.gz` too), or Hugging Face datasets unless `offline`.
-
-    Raises InputError: there is no such file or dataset, or it may not be asked for.
-    """
+    """Return text files (`.gz` too), or Hugging Face datasets unless `offline`. Raises InputError: there is none."""
     return [_open_source(name, offline) for name in names]
 
 

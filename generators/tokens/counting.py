@@ -88,10 +88,7 @@ def count_corpus(
 
 
 def vocabulary_size(files: Files, family: str | None) -> int:
-    """Return the number of tokens that a model has embeddings of, by its config.json.
-
-    Raises InputError: it has none, or it can't be used.
-    """
+    """Return how many tokens a model embeds, by its config.json. Raises InputError: none, or it can't be read."""
     config = files.config()
     size = read_architecture(config, choose_family(config, family, files.stack)).vocab_size
     if size is None:

@@ -64,10 +64,7 @@ def token_frequencies(
 
 
 def read_counts(path: Path, size: int) -> Int[Array, " V"]:
-    """Read how often each token was counted.
-
-    Raises InputError: it isn't an int64 array of `size` counts, or nothing was counted.
-    """
+    """Read int64 counts of `size` tokens. Raises InputError: the file holds none, or nothing was counted."""
     try:
         counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickles and no more than the file has
     except Exception as error:  # NumPy raises all kinds of errors for damaged headers

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
@@ -26,7 +27,7 @@ class CachedModel:
     used: float
     size: int
     name: str
-    revisions: tuple[str, ...]
+    repo: Any  # huggingface_hub's CachedRepoInfo
 
     def in_words(self) -> str:
         days = int((time.time() - self.used) / DAY)
@@ -48,19 +49,9 @@ def hub_models() -> list[CachedModel]:
         repos = scan_cache_dir(hub_folder()).repos
     except CacheNotFound:
         return []
-    return sorted(
-        (
-            CachedModel(
-                repo.last_accessed,
-                repo.size_on_disk,
-                repo.repo_id,
-                tuple(each.commit_hash for each in repo.revisions),
-            )
-            for repo in repos
-            if repo.repo_type == "model"
-        ),
-        key=lambda model: model.used,
-    )
+    of_models = (repo for repo in repos if repo.repo_type == "model")
+    models = (CachedModel(repo.last_accessed, repo.size_on_disk, repo.repo_id, repo) for repo in of_models)
+    return sorted(models, key=lambda model: model.used)
 
 
 def parsed_size(text: str) -> int:
@@ -139,9 +130,8 @@ def _remove_model(model: CachedModel) -> None:
     """Remove all revisions of a model, and of no other that a commit of the same name could belong to."""
     from huggingface_hub import scan_cache_dir
 
-    found = scan_cache_dir(hub_folder())
-    of_model = frozenset(repo for repo in found.repos if (repo.repo_type, repo.repo_id) == ("model", model.name))
-    replace(found, repos=of_model).delete_revisions(*model.revisions).execute()
+    alone = replace(scan_cache_dir(hub_folder()), repos=frozenset([model.repo]))
+    alone.delete_revisions(*(each.commit_hash for each in model.repo.revisions)).execute()
 
 
 def _size(entries: list[CachedFile] | list[CachedModel]) -> str:

@@ -22,10 +22,7 @@ KINDS = ("weight", "bias")
 
 
 def of_ctranslate2(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -> Dialect:
-    """Return how to read a model.bin of CTranslate2.
-
-    Raises InputError: it is of another kind of model than Whisper.
-    """
+    """Return how to read a model.bin of CTranslate2. Raises InputError: it is of another model than Whisper."""
     if said[SPEC] != WHISPER:
         raise InputError(
             f"{place} is a model of CTranslate2 of the kind {said[SPEC][:60]!r}, and the atlas reads {WHISPER} in "

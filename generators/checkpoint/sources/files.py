@@ -102,10 +102,7 @@ class Files:
         return self.fetch(name) is not None if self.listed is None else name in self.listed
 
     def names(self) -> list[str]:
-        """Return the name of every tensor, without what wrappers put into it, and its further names.
-
-        Raises InputError: no weights, or a damaged file.
-        """
+        """Return the names of all tensors, without what wrappers put into them. Raises InputError: damage."""
         plain = self._stored_names
         return [*plain, *(alias for alias, name in self._aliases.items() if alias not in plain and name in plain)]
 
@@ -254,10 +251,7 @@ class Files:
             raise InputError(f"{path} can't be read: {error}.") from error
 
     def config(self) -> dict[str, Any]:
-        """Return config.json, or what the weights themselves say in its place.
-
-        Raises InputError: there is none, or it is no JSON object.
-        """
+        """Return config.json, or what the weights say in its place. Raises InputError: neither says it."""
         content = self.content(CONFIG)
         said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
         usual = self.file is None and not self.is_gguf
@@ -375,10 +369,7 @@ def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
 
 
 def check_size(path: Path) -> None:
-    """Check the size of a text file before it is read.
-
-    Raises InputError: it is far larger than any such file, or it can't be read.
-    """
+    """Check a text file before it is read. Raises InputError: it is far larger than any, or can't be read."""
     try:
         found = path.stat()
     except OSError as error:
@@ -394,10 +385,7 @@ def check_size(path: Path) -> None:
 
 
 def weight_map(index: bytes, place: str) -> dict[str, str]:
-    """Return which file holds each tensor, from the index of a sharded checkpoint.
-
-    Raises InputError: it doesn't say, or names files outside the checkpoint.
-    """
+    """Return which file holds each tensor, by an index. Raises InputError: it doesn't say, or names folders."""
     found = parse_object(index, place).get("weight_map")
     if not isinstance(found, dict) or not all(
         isinstance(name, str) and Path(name).name == name for name in found.values()

@@ -95,10 +95,7 @@ def check_dtype(name: str, dtype: str, file: str, known: tuple[str, ...] = FLOAT
 def stored_rows(
     path: Path, name: str, start: int, dtype: np.dtype[Any], shape: Sequence[int], rows: slice | Any
 ) -> Array:
-    """Return some rows (`...`: all) of a tensor whose numbers follow one another in a file from byte `start` on.
-
-    Raises InputError: the file is cut off or can't be read.
-    """
+    """Return some rows (`...`: all) of a tensor that begins at byte `start`. Raises InputError: it is cut off."""
     n, *row = shape or (1,)
     first, last = (0, n) if rows is ... else (rows.start, rows.stop)
     count = prod(row)

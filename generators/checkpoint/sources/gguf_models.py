@@ -131,10 +131,7 @@ KINDS = {
 def of_gguf(
     said: Mapping[str, Any], headers: Mapping[str, Header], read: Callable[[str], Array], place: str
 ) -> Dialect:
-    """Return how to read a GGUF file, whose metadata is `said`; `read` gives a tensor's numbers.
-
-    Raises InputError: the atlas doesn't read its architecture, or the type of its numbers.
-    """
+    """Return how to read a GGUF file with the metadata `said`. Raises InputError: the atlas reads none like it."""
     _check(said, headers, place)
     name = said[ARCHITECTURE]
     kind = KINDS[name]

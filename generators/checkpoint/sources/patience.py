@@ -136,10 +136,7 @@ def _client() -> Any:
 
 
 def patiently(send: Callable[[], Any], request: Any) -> Any:
-    """Return the answer to a request, sent again and again while that may help.
-
-    Raises NoAnswerError: there is no answer, or the server stays in trouble.
-    """
+    """Return the answer to a request, sent again while that may help. Raises NoAnswerError: there is none."""
     import httpx2
 
     request.extensions["timeout"]["connect"] = CONNECT_S  # the hub's client has one limit for connecting and answers

@@ -38,10 +38,7 @@ def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
 
 
 def locate_here(model: Model, models_dirs: Sequence[Path]) -> Files | None:
-    """Find a model's files as `locate` does, without asking a hub; None where one would be asked first.
-
-    Raises InputError, WeightsUnavailableError: as for `locate`.
-    """
+    """Find a model's files as `locate` does, without asking a hub; None where one would be asked first."""
     found = _in_models_dirs(model, models_dirs)
     first = model.sources[0]
     if found is None and not isinstance(first, HubSource):
@@ -156,10 +153,7 @@ def _of_hub_cache(folder: Path) -> Path | None:
 
 
 def in_package(source: PackageSource) -> Files:
-    """Return the files of the checkpoint in an installed Python package.
-
-    Raises InputError: it contains none. WeightsUnavailableError: it isn't installed.
-    """
+    """Return the files in an installed package. Raises InputError: none. WeightsUnavailableError: not installed."""
     try:
         package = metadata.distribution(source.package)
     except metadata.PackageNotFoundError:

@@ -56,7 +56,8 @@ class Place:
 class RangedFiles(Files):
     """The files of a repository, from which single tensors are read, through a cache.
 
-    A file that is on this machine, or that the server gives only whole, is read there. So are older files.
+    A file that is on this machine, or that the server gives only whole, is read there. So are older files. Where a
+    method raises InputError, it raises WeightsUnavailableError, too: the hub can't be read now.
     """
 
     repository: Repository = field(kw_only=True)
@@ -65,19 +66,10 @@ class RangedFiles(Files):
     _headers: dict[str, dict[str, Any] | None] = field(default_factory=dict, kw_only=True)  # None: read whole
 
     def header(self, name: str) -> Header:
-        """Return dtype and shape of a tensor.
-
-        Raises KeyError: there is none of that name. InputError, WeightsUnavailableError: its file is damaged, or
-        can't be read now.
-        """
         place = self._place(name)
         return super().header(name) if place is None else place.header
 
     def parts(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor as it is stored, some rows at a time, from the cache or from the hub.
-
-        Raises KeyError, InputError, WeightsUnavailableError: as for its header.
-        """
         place = self._place(name)
         if place is None:
             yield from self._whole_file(name)
@@ -106,8 +98,6 @@ class RangedFiles(Files):
         """Read tensors that are not cached yet, neighbors in one request, a few requests at a time.
 
         If they don't fit in the cache, nothing is read: the first would be gone before it is asked for.
-
-        Raises KeyError, InputError, WeightsUnavailableError: as for reading them.
         """
         places, missing = self._places(names)
         if whole and missing:
@@ -128,10 +118,7 @@ class RangedFiles(Files):
         return self.cache.prune()
 
     def to_come(self, names: Iterable[str], *, whole: bool = False) -> int:
-        """Return how many bytes `prefetch` would bring here, as far as headers say it.
-
-        Raises KeyError, InputError, WeightsUnavailableError: as for reading tensors.
-        """
+        """Return how many bytes `prefetch` would bring here, as far as headers say it."""
         if self.comes_whole:
             return self._sizes(self._older_names())
         _, missing = self._places(names)
@@ -167,10 +154,6 @@ class RangedFiles(Files):
             notices.say_once(f"{self.origin.place}: {in_bytes(total)} to download")
 
     def no_room(self) -> str | None:
-        """Return why whole files can't be stored, as half a sentence; None where the disk has room for them.
-
-        Raises InputError, WeightsUnavailableError: as for reading tensors.
-        """
         total, folder = self.to_come(() if self.comes_whole else self.names(), whole=True), hub_folder()
         free = free_bytes(folder)
         if total <= free:
@@ -272,10 +255,7 @@ class RangedFiles(Files):
 
 
 def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> dict[str, Entry]:
-    """Return where each tensor is, from the header of a safetensors file.
-
-    Raises InputError: it is none, or says what can't be.
-    """
+    """Return where each tensor is, by a safetensors header. Raises InputError: it is none, or says what can't be."""
     begin = LENGTH + len(header)
     try:
         content = json.loads(header)

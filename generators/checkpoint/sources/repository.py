@@ -63,10 +63,7 @@ class Repository:
         return Path(found) if isinstance(found, str) else None
 
     def fetch(self, name: str) -> Path | None:
-        """Return a whole file that is on the disk from now on, None if there is none of that name.
-
-        Raises WeightsUnavailableError: it can't be downloaded.
-        """
+        """Return a whole file, now on the disk; None without one. Raises WeightsUnavailableError: not now."""
         from huggingface_hub.errors import RemoteEntryNotFoundError
 
         if self.names is not None and name not in self.names:
@@ -101,10 +98,7 @@ class Repository:
             return Path(download(cache_dir=_for_this_run().name))
 
     def metadata(self, name: str) -> Any:
-        """Return huggingface_hub's `HfFileMetadata`: the `size` of a file, and `etag`, the digest of its content.
-
-        Raises WeightsUnavailableError: the hub doesn't say.
-        """
+        """Return a file's `size`, and `etag`, its digest. Raises WeightsUnavailableError: the hub doesn't say."""
         from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
         self._check_reach(name)

@@ -47,10 +47,7 @@ class TextWindows:
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text in a model's tokens, and what the tokenizer puts before and after every piece of it.
-
-    `starts` has the first token of every file.
-    """
+    """A text in a model's tokens, what the tokenizer puts around every piece, and where each file `starts`."""
 
     name: str
     sha256: str  # digest of the text's bytes, or of its ids if stored as ids
