@@ -135,10 +135,7 @@ class Checkpoint(Mapping[str, Array]):
         return next((name for name, sha256 in tensors.items() if read.get(name, sha256) != sha256), None)
 
     def prefetch(self, roles: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
-        """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
-
-        Roles that the checkpoint lacks are left out. `whole`: files are needed as they are, for the model to be run.
-        """
+        """Get ready to read those of these roles that are there. `whole`: files are needed as they are, for a run."""
         self._files.prefetch(self._stored_names(roles), report, whole=whole)
 
     def to_come(self, roles: Iterable[str], *, whole: bool = False) -> int:
@@ -184,10 +181,7 @@ class Checkpoint(Mapping[str, Array]):
         return f"{self.family.called(slot.tensor)} ({role}){how}"
 
     def missing_for(self, role: str) -> list[str]:
-        """Return the roles that the family has and this checkpoint lacks, but that a role needs to be computed with.
-
-        These are the role itself, the norm in front of it, and its bias. Empty if nothing is missing.
-        """
+        """Return what of a role, the norm in front of it and its bias the family has and this checkpoint lacks."""
         return [needed for needed in (role, *self.family.expects(role)) if needed not in self._slots]
 
     def _present_slots(self) -> Iterator[tuple[str, Slot]]:
@@ -343,10 +337,7 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
 
 
 def _own_output(files: Files, family: Family) -> str | None:
-    """Return the name of an output matrix in the file that isn't the token embedding stored once more.
-
-    Sizes are compared first, then digests; where the file holds no such matrix, nothing is read.
-    """
+    """Return the name of an output matrix in the file that isn't the token embedding stored once more."""
     names, roles = set(files.names()), ("token_embedding", "unembedding")
     tokens, output = (family.found(slot.tensor, names) if (slot := family.slots.get(r)) else None for r in roles)
     if tokens is None or output is None or tokens == output:

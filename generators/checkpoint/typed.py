@@ -90,10 +90,7 @@ def _folder(spec: str) -> Path | None:
 
 
 def _file(spec: str) -> Path | None:
-    """Return a file of weights that can be read by itself; None where what was typed is no file.
-
-    Raises InputError: it is one (and may look like a hub id) that can't be read, or whose folder must be named.
-    """
+    """Return a file of weights; None where it is no file. Raises InputError: it can't be read by itself."""
     try:
         path = Path(spec).expanduser().resolve()
         if not path.is_file():

@@ -12,10 +12,7 @@ from generators.compute.results import ResultsHeldError, Store
 
 @dataclass(frozen=True)
 class Outcome:
-    """What computing a model came to: findings computed now, found stored, and failed (with why).
-
-    `outdated` are those of the stored whose results are of an older version.
-    """
+    """What computing a model came to; `outdated` are those of the stored whose results are of an older version."""
 
     name: str
     computed: tuple[str, ...]

@@ -52,10 +52,7 @@ class SampleWriter(Protocol):
 
 
 def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
-    """Return the shipped text if the model predicts it better than token frequencies do, else its own samples.
-
-    Both are decided and made once for the same weights, code and libraries.
-    """
+    """Return the shipped text if the model predicts it better than token frequencies do, else its own samples."""
     found = run.remember(lambda: _known(run, shipped))
     if found["loss"] < found["entropy"]:
         return shipped

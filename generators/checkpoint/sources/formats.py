@@ -63,10 +63,7 @@ class Format(ABC):
 
 
 def once_per_content(at_once: int) -> Callable[[Callable[[Path, int], T]], Callable[[Path], T]]:
-    """Decorate what reads a file of a size: `at_once` files are remembered, each until it has changed.
-
-    What is decorated raises InputError as well where the file can't be looked at.
-    """
+    """Decorate what reads a file of a size: `at_once` files are remembered, each until it has changed."""
 
     def decorate(read: Callable[[Path, int], T]) -> Callable[[Path], T]:
         @lru_cache(maxsize=at_once)

@@ -153,10 +153,7 @@ def _conversion(repo: str, commit: str) -> Repository | None:
     """Return a repository's conversion to safetensors, None if it has none.
 
     That is an open pull request of the hub's own bot whose parent is `commit`, so that the bot converted the files of
-    that commit. transformers (`safetensors_conversion.py`) reads the same one, and asks for one where there is none;
-    the atlas asks for nothing.
-
-    Raises Exception: whatever the hub's client raises where the hub refuses or can't be reached.
+    that commit. transformers (`safetensors_conversion.py`) reads the same one, and asks for one where there is none.
     """
     from huggingface_hub import HfApi
 

@@ -26,10 +26,7 @@ TOKENS = "transformer.wte.weight"
 def nanogpt(
     settings: Mapping[str, Any], names: Collection[str], beside: Collection[str], place: str
 ) -> Dialect | None:
-    """Return how to read a checkpoint of nanoGPT; None where it is none. `beside`: the files in its folder.
-
-    Raises InputError: it is of a script that was changed in a way that the tables don't know.
-    """
+    """Return how to read a checkpoint of nanoGPT; None where it is none. Raises InputError: it is a changed one."""
     args = settings.get("model_args")
     if not isinstance(args, Mapping) or not args.keys() >= OURS:
         return None
