@@ -23,7 +23,7 @@ from generators.checkpoint.sources.ctranslate2_files import SPEC
 from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
 from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights, with_its_shards
-from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
+from generators.checkpoint.sources.formats import FLOATING, Contents, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
 from generators.checkpoint.sources.mistral import mistral
 from generators.checkpoint.sources.nano import nanochat, nanogpt
@@ -123,7 +123,7 @@ class Files:
     def _aliases(self) -> Mapping[str, str]:
         """Further names of tensors, from the metadata of files: safetensors keeps one name of those that are tied."""
         files = self.weight_files()
-        return self._format(files[0]).aliases(self._path(files[0])) if len(files) == 1 else {}
+        return self._contents(files[0]).aliases if len(files) == 1 else {}
 
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
@@ -185,7 +185,7 @@ class Files:
         files = self.weight_files()
         if len(files) != 1 or files[0].endswith(".safetensors"):
             return {}
-        return self._format(files[0]).settings(self._path(files[0]))
+        return self._contents(files[0]).settings
 
     def _said_in(self, name: str) -> Mapping[str, Any]:
         content = None if self.folder is None else self.content(name)
@@ -315,7 +315,7 @@ class Files:
         if first in (SHARD_INDEX, PICKLED_INDEX):
             named = weight_map(self.content(first) or b"", f"In the checkpoint {self.origin.place}, {first}")
             return self._of_shards_here(named)
-        return {name: file for file in self._weights for name in self._format(file).names(self._path(file))}
+        return {name: file for file in self._weights for name in self._contents(file).tensors}
 
     def _of_shards_here(self, named: Mapping[str, str]) -> Mapping[str, str]:
         """Return which file holds each tensor, for those shards that are here; a partial checkpoint is welcome."""
@@ -344,6 +344,9 @@ class Files:
         """Return the file that holds a tensor and its format. Raises KeyError, InputError: as for its header."""
         file = self._file_of[self.stored_name(name)]
         return self._path(file), self._format(file)
+
+    def _contents(self, file: str) -> Contents:
+        return self._format(file).contents(self._path(file))
 
     def _format(self, file: str) -> Format:
         """Return the format of a file; what transformers would read as safetensors is read as that, or not at all."""

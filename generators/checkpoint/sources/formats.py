@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from math import prod
 from pathlib import Path
@@ -31,6 +31,15 @@ class PlacedTensor:
     start: int
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What a file says: its tensors, further names of them (further -> stored), and what it holds besides."""
+
+    tensors: Mapping[str, Any]  # where each begins; of PyTorch's files, the tensor
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
 class Format(ABC):
     """How the files of one format are read: names first, then headers, then rows. Nothing is read whole.
 
@@ -40,10 +49,19 @@ class Format(ABC):
     dtypes: tuple[str, ...] = FLOATING  # that it reads
 
     @abstractmethod
-    def names(self, path: Path) -> list[str]: ...
+    def contents(self, path: Path) -> Contents: ...
 
-    @abstractmethod
-    def header(self, path: Path, name: str) -> Header: ...
+    def tensor(self, path: Path, name: str) -> Any:
+        tensors = self.contents(path).tensors
+        if name not in tensors:
+            raise InputError(f"{name} isn't in {path.name}, which its index names.")
+        return tensors[name]
+
+    def settings(self, path: Path) -> Mapping[str, Any]:
+        return self.contents(path).settings
+
+    def header(self, path: Path, name: str) -> Header:
+        return self.tensor(path, name).header
 
     @abstractmethod
     def rows(self, path: Path, name: str, rows: Any) -> Array:
@@ -52,14 +70,6 @@ class Format(ABC):
     def numbers(self, header: Header, stored: Array) -> Array:
         """Return the numbers that stored rows mean."""
         return stored
-
-    def aliases(self, path: Path) -> Mapping[str, str]:
-        """Return further names of tensors that are stored under one: further name -> stored name."""
-        return {}
-
-    def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a file says besides its tensors."""
-        return {}
 
 
 def once_per_content(at_once: int) -> Callable[[Callable[[Path, int], T]], Callable[[Path], T]]:

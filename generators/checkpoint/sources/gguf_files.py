@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources.formats import (
+    Contents,
     Format,
     Header,
     PlacedTensor,
@@ -36,26 +36,17 @@ IN_BLOCKS = (
 )
 
 
-@dataclass(frozen=True)
-class GgufContents:
-    tensors: Mapping[str, PlacedTensor]
-    settings: Mapping[str, Any]
-
-
 class Gguf(Format):
     """GGUF. Shapes are given as NumPy has them: the last axis is contiguous."""
 
     dtypes = (*STORED, *IN_BLOCKS)
 
-    def names(self, path: Path) -> list[str]:
-        return list(_contents(path).tensors)
-
-    def header(self, path: Path, name: str) -> Header:
-        return _contents(path).tensors[name].header
+    def contents(self, path: Path) -> Contents:
+        return _contents(path)
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor as they are stored: bytes, where numbers are in blocks."""
-        tensor = _contents(path).tensors[name]
+        tensor = self.tensor(path, name)
         dtype, shape = tensor.header.dtype, tensor.header.shape
         if dtype in STORED:
             return stored_rows(path, name, tensor.start, STORED[dtype], shape, rows)
@@ -71,12 +62,9 @@ class Gguf(Format):
 
         return dequantize(stored, GGMLQuantizationType[header.dtype])
 
-    def settings(self, path: Path) -> Mapping[str, Any]:
-        return _contents(path).settings
-
 
 @once_per_content(OPEN_AT_ONCE)
-def _contents(path: Path, size: int) -> GgufContents:
+def _contents(path: Path, size: int) -> Contents:
     try:
         reader = _limited_reader()(path)
         settings = {name: _said(field) for name, field in reader.fields.items()}
@@ -93,7 +81,7 @@ def _contents(path: Path, size: int) -> GgufContents:
         raise InputError(f"{path} isn't a whole GGUF file: {' '.join(str(error).split())[:200]}.") from error
     if reader.byte_order != "I":
         raise InputError(f"{path} is a GGUF file of the other byte order; convert the model again on this machine.")
-    return GgufContents(tensors, settings)
+    return Contents(tensors, settings=settings)
 
 
 def _bytes(header: Header) -> int:
