@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 from generators import findings as all_findings
 from generators.base import notices
 from generators.base.allocation import give_back_freed_memory
-from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
-from generators.base.panics import raise_unless_panic
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError, raise_unless_panic
 from generators.base.plain import plain
 from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from generators.base.panics import raise_unless_panic
+from generators.base.errors import raise_unless_panic
 from generators.checkpoint.sources import Files
 from generators.runner import CannotRunError
 from generators.runner.texts import HELD_OUT, TokenizedText, encode, shipped_text

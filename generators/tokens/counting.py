@@ -20,9 +20,8 @@ from jaxtyping import Int
 from numpy import ndarray as Array
 
 import generators.base.progress as reporting
-from generators.base.errors import AtlasError, InputError
+from generators.base.errors import AtlasError, InputError, raise_unless_panic
 from generators.base.files import replacing
-from generators.base.panics import raise_unless_panic
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files

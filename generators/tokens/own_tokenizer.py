@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from generators.base.panics import raise_unless_panic
+from generators.base.errors import raise_unless_panic
 from generators.checkpoint.sources import CONFIG, Files
 
 # What transformers calls SentencePiece's model.

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from generators.base import notices
-from generators.base.errors import InputError
-from generators.base.panics import raise_unless_panic
+from generators.base.errors import InputError, raise_unless_panic
 from generators.checkpoint.sources import Files, check_size
 from generators.tokens.own_tokenizer import SENTENCEPIECE, as_json, own_tokenizer, strings
 from generators.tokens.readable import readable_form

@@ -21,14 +21,13 @@ from generators.checkpoint import single_files
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.sources.ctranslate2_files import SPEC
 from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
-from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
+from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout, without_wrappers
 from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights, with_its_shards
 from generators.checkpoint.sources.formats import FLOATING, Contents, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
 from generators.checkpoint.sources.mistral import mistral
 from generators.checkpoint.sources.nano import nanochat, nanogpt
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
-from generators.checkpoint.sources.stored_names import without_wrappers
 from generators.checkpoint.sources.transformer_lens import is_of_transformer_lens, transformer_lens
 
 SHARD_INDEX = "model.safetensors.index.json"
