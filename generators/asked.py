@@ -31,7 +31,6 @@ def run_settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
 
 
 def findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
-    """Return the findings named, or None for all. Raises InputError for unknown names."""
     if only is None:
         return None
     from generators.findings import FINDINGS
@@ -60,7 +59,6 @@ def store(root: Path | None, wait: float | None = None) -> "Store":
 
 
 def models_here(registry: "Registry", places: "Places") -> "Sequence[Model]":
-    """Return the models that need no download."""
     from generators.checkpoint.sources import is_here
 
     return [model for model in registry.models if is_here(model, places.models_dirs)]
@@ -83,7 +81,6 @@ def asked_models(
 
 
 def named_models(specs: list[str] | None, registry: "Registry", family: str | None = None) -> "Sequence[Model]":
-    """Return the models named, or the whole registry if none is. Raises InputError for unknown names."""
     from generators.checkpoint.typed import find_model, find_models
 
     if family is None:

@@ -90,15 +90,10 @@ def compute(
     models_dir: options.ModelsDir = None,
     results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    counts: Annotated[
-        Path | None,
-        typer.Option("--counts", metavar="FILE", help="Token counts, as `atlas count-tokens` writes them."),
-    ] = None,
+    counts: options.Counts = None,
     group: options.Group = None,
     everything: options.All = False,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute only this finding; repeatable.")
-    ] = None,
+    only: options.Only = None,
     budget: options.Budget = options.DEFAULT_BUDGET,
     device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
@@ -117,9 +112,8 @@ def compute(
     """
     known, settings = asked.registry(registry, named=bool(models)), asked.run_settings(budget, device, skip_runs)
     places = asked.places(models_dir, offline)
-    chosen = asked.asked_models(models, known, family, group, everything=everything) or asked.models_here(
-        known, places
-    )
+    chosen = asked.asked_models(models, known, family, group, everything=everything)
+    chosen = chosen or asked.models_here(known, places)
     choice = asked.executors(jobs, scheduler, memory)
     if counts is not None:
         chosen = asked.with_counts(models, chosen, counts)
@@ -209,7 +203,6 @@ def report(
 @app.command()
 def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8000) -> None:
     """Serve the built site on this machine, until interrupted."""
-    import functools
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
     from generators.site.build_cache import Workshop
@@ -218,9 +211,7 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1,
     if not (site / "index.html").is_file():
         raise InputError(f"There is no site in {site}/ yet; build it with: atlas build")
     try:
-        server = ThreadingHTTPServer(
-            ("127.0.0.1", port), functools.partial(SimpleHTTPRequestHandler, directory=str(site))
-        )
+        server = ThreadingHTTPServer(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=str(site)))
     except OSError as error:
         raise InputError(f"Can't use port {port}: {error}.") from error
     terminal.line(f"http://127.0.0.1:{port}/ (Ctrl-C to stop)")
@@ -412,32 +403,23 @@ def _make_site(
 
 
 def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", settings: "RunSettings") -> None:
-    left = [model for model in registry.models if not store.has_model(model.name)]
-    if not left:
-        return
-    from generators.base.cache import Cache
-    from generators.costs import said_of
-    from generators.site.build_cache import Workshop
+    if left := [model for model in registry.models if not store.has_model(model.name)]:
+        from generators.base.cache import Cache
+        from generators.costs import said_of
+        from generators.site.build_cache import Workshop
 
-    with progress() as tell:
-        said = said_of(left, places, settings, Cache(Workshop().cache / "costs"), tell)
-    terminal.line(said)
+        with progress() as tell:
+            said = said_of(left, places, settings, Cache(Workshop().cache / "costs"), tell)
+        terminal.line(said)
 
 
 def _say_what_is_outdated(
     summary: "Summary", named: list[str] | None, places: "Places", settings: "RunSettings"
 ) -> None:
-    if not summary.outdated:
-        return
-    from generators.costs import in_hours, of_findings
+    if summary.outdated:
+        from generators.costs import of_outdated
 
-    count = len(summary.outdated)
-    findings = list(dict.fromkeys(name for names in summary.outdated.values() for name in names))
-    seconds = sum(of_findings(model, names, places, settings) for model, names in summary.outdated.items())
-    terminal.line(
-        f"Results of {count} model{'s' * (count > 1)} are of an older version of {', '.join(findings)} and are shown "
-        f"until they are computed anew ({in_hours(seconds)}):  atlas compute {' '.join(named or ())}".rstrip()
-    )
+        terminal.line(of_outdated(summary.outdated, named or (), places, settings))
 
 
 def _exit(code: int, sentences: Sequence[str] = ()) -> None:

@@ -7,7 +7,7 @@ guess: of one thread, which runs a model as fast as this machine multiplies matr
 
 import time
 import timeit
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,6 +23,7 @@ from generators.base.architecture import Architecture
 from generators.base.cache import Cache, key
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.progress import Report, in_bytes, in_minutes
+from generators.base.sentences import many
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
@@ -74,7 +75,6 @@ class Numbers:
 
 
 def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
-    """Yield the cost of each model, in order, with several concurrent requests to the hub."""
     if not settings.skip:
         _speed(settings.device)  # measure before other threads interfere
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -121,7 +121,6 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
 
 
 def of_findings(model: Model, names: Sequence[str], places: Places, settings: RunSettings) -> float:
-    """Return the seconds for some findings of a model, 0 if unknown."""
     try:
         files = locate(model, places.models_dirs, places.hub)
         opened = Opened(model, files, open_checkpoint(files, model.family, compare=False), settings)
@@ -207,6 +206,18 @@ def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cach
             cache.put(asked[all(cost.download is None for cost in found)], stored)
     cache.drop_unused()
     return stored.decode()
+
+
+def of_outdated(
+    outdated: Mapping[Model, Sequence[str]], named: Sequence[str], places: Places, settings: RunSettings
+) -> str:
+    """Return which results are of an older version, and what computing them anew takes."""
+    findings = list(dict.fromkeys(name for names in outdated.values() for name in names))
+    seconds = sum(of_findings(model, names, places, settings) for model, names in outdated.items())
+    return (
+        f"Results of {many(len(outdated), 'model')} are of an older version of {', '.join(findings)} and are shown "
+        f"until they are computed anew ({in_hours(seconds)}):  atlas compute {' '.join(named)}"
+    ).rstrip()
 
 
 def what_is_left(found: Sequence[Cost], unreachable: str | None = None) -> str:

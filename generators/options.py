@@ -99,6 +99,12 @@ Memory = Annotated[
     ),
 ]
 
+Counts = Annotated[
+    Path | None, typer.Option("--counts", metavar="FILE", help="Token counts, as `atlas count-tokens` writes them.")
+]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute only this finding; repeatable.")
+]
 Family = Annotated[
     str | None,
     typer.Option(

@@ -20,6 +20,5 @@ def keep_freed_memory(largest: int) -> None:
 
 
 def give_back_freed_memory() -> None:
-    """Give the system what freed arrays left."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -38,10 +38,7 @@ class Cache:
         return None
 
     def put(self, name: str, data: bytes) -> None:
-        """Store a file under a key; whoever reads meanwhile finds all of it or nothing.
-
-        Raises AtlasError: the cache can't be written.
-        """
+        """Store a file; readers find all of it or nothing. Raises AtlasError: the cache can't be written."""
         self.used.add(name)
         try:
             replace_file(self.folder / name, data)

@@ -16,7 +16,6 @@ MADE_BY_PYTHON = "__pycache__"
 
 
 def of_files(paths: Iterable[Path], root: Path) -> str:
-    """Return the digest of files: their names from `root`, and their content."""
     found = sorted(paths)
     with ThreadPoolExecutor(READERS) as threads:
         digests = threads.map(_of_file, found)
@@ -38,14 +37,12 @@ def of_words(*words: object) -> str:
 
 
 def of_code() -> str:
-    """Return the digest of the atlas's code and of the installed versions of its dependencies."""
     installed = Path(sysconfig.get_path("purelib")).glob("*.dist-info")
     return of_words(sys.version, *sorted(path.name for path in installed), of_folder(PACKAGE))
 
 
 @cache
 def of_drawing(*folders: str) -> str:
-    """Return the digest of the drawing code that all figures share and of further folders of the package."""
     return of_words(*(of_folder(PACKAGE / folder) for folder in ("drawing", "maths", *folders)))
 
 

@@ -51,8 +51,6 @@ class Tally:
 
 @dataclass
 class Row:
-    """One running job; `said` is its last message."""
-
     tally: Tally
     what: str
     begun: float
@@ -66,8 +64,6 @@ class Row:
 
 
 class Display:
-    """Knows what each worker does, and describes it in a line."""
-
     def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
         self.report = report
         self.rows: dict[str, Row] = {}
@@ -133,8 +129,6 @@ class Display:
 
 
 class TableDisplay(Display):
-    """A table on a terminal, redrawn by its caller."""
-
     def table(self) -> "Table":
         from rich.table import Table
         from rich.text import Text

@@ -11,3 +11,9 @@ class InputError(AtlasError):
 
 class WeightsUnavailableError(AtlasError):
     """The weights exist, but can't be reached now: no folder, no package, no connection to the hub."""
+
+
+def raise_unless_panic(error: BaseException) -> None:
+    """Re-raise an error unless it is an Exception or the panic of a Rust library, which is no Exception."""
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error

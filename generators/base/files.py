@@ -29,16 +29,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file atomically: readers find the old content or the new."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 
 
 def read_limited(path: Path, most: int) -> bytes:
-    """Return what a file holds.
-
-    Raises OSError: it can't be read, is a pipe or a device, or has more than `most` bytes.
-    """
+    """Return what a file holds. Raises OSError: it can't be read, is no regular file, or has over `most` bytes."""
     # Without waiting for whoever may write into a pipe; what was opened is looked at, so that it can't be exchanged.
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
         found = os.fstat(file.fileno())
@@ -57,7 +53,6 @@ def write_if_changed(path: Path, data: bytes) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove half-written files of killed processes from a folder."""
     for left_behind in folder.glob(HALF_WRITTEN):
         left_behind.unlink(missing_ok=True)
 

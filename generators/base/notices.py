@@ -1,17 +1,11 @@
 """Sentences about a whole run that come up deep inside it, such as that a cache can't be written."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from generators.base.progress import Report, printable
+from generators.base.progress import Report, to_stderr
 
-
-def _on_stderr(line: str) -> None:
-    print(printable(line), file=sys.stderr, flush=True)
-
-
-_listeners: list[Report] = [_on_stderr]
+_listeners: list[Report] = [to_stderr]
 _said: set[str] = set()
 
 

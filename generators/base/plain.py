@@ -35,17 +35,14 @@ def unusual(record: Any) -> dict[str, Any]:
 
 
 def canonical_json(value: object) -> str:
-    """Return the canonical JSON of `value`, used for digests."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def content_digest(value: object) -> str:
-    """Return the SHA-256 of a value's canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def as_json(value: Any) -> str:
-    """Return JSON for people to read: one entry a line."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

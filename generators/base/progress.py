@@ -17,8 +17,7 @@ SHOW_EVERY = 1.0
 MINUTE = 60.0
 
 
-def silent(line: str) -> None:
-    """Report nothing."""
+def silent(line: str) -> None: ...
 
 
 def printable(text: str) -> str:
@@ -28,10 +27,7 @@ def printable(text: str) -> str:
 
 
 def all_shown(text: str) -> str:
-    """Return a text that a terminal and a page can show as it is.
-
-    Raises ValueError: it holds controls, escapes, or marks of direction that can't be seen.
-    """
+    """Return a text as it is. Raises ValueError: it holds controls, escapes, or marks that can't be seen."""
     if printable(text) != text:
         raise ValueError("it holds characters that can't be seen: controls, escapes, or marks of direction")
     return text
@@ -116,17 +112,13 @@ def transfer(
 ) -> Iterator[Callable[[int], None]]:
     """Yield how to tell that so many bytes more have come.
 
-    Args:
-        report: gets a line every second, which a display shows in the place of the one before; printed, every ten.
-        what: what is on its way.
-        total: how many bytes will come, None where that isn't known.
-        clock: gives seconds.
+    `report` gets a line every second, which a display shows in the place of the one before; printed, every ten.
+    `total` is how many bytes will come, None where that isn't known.
     """
     yield _Bytes(report, what, total, clock)
 
 
 def in_bytes(count: int) -> str:
-    """Return a number of bytes in a readable unit: `3.4 MB`."""
     from rich.filesize import decimal
 
     return decimal(count)

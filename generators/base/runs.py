@@ -28,16 +28,13 @@ class Text(Protocol):
     """A text in a model's tokens; `runner/texts/` has them."""
 
     @property
-    def name(self) -> str:
-        """Return a description of the text."""
+    def name(self) -> str: ...
 
     @property
-    def sha256(self) -> str:
-        """Return the digest of its content."""
+    def sha256(self) -> str: ...
 
     @property
-    def ids(self) -> Int[Array, " tokens"]:
-        """Return its tokens."""
+    def ids(self) -> Int[Array, " tokens"]: ...
 
     @property
     def before(self) -> tuple[int, ...]:
@@ -49,8 +46,7 @@ class Windows(Protocol):
     """Pieces of text of one length."""
 
     @property
-    def ids(self) -> Int[Array, "windows n"]:
-        """Return their tokens."""
+    def ids(self) -> Int[Array, "windows n"]: ...
 
     @property
     def inner(self) -> tuple[int, int]:
@@ -86,12 +82,10 @@ class Run(Protocol):
     """
 
     @property
-    def architecture(self) -> Architecture:
-        """Return the model's architecture."""
+    def architecture(self) -> Architecture: ...
 
     @property
-    def predicts(self) -> bool:
-        """Return whether it has a head that predicts tokens."""
+    def predicts(self) -> bool: ...
 
     @property
     def position_kind(self) -> PositionKind | None:
@@ -102,8 +96,7 @@ class Run(Protocol):
         """Return the conditions of the run: versions, dtype, device, threads."""
 
     @property
-    def text(self) -> Text:
-        """Return the text that it is run on."""
+    def text(self) -> Text: ...
 
     def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> Windows:
         """Draw windows of text; fewer than `count` where `passes` runs over all of them would take too long."""
@@ -117,8 +110,7 @@ class Run(Protocol):
     def loss(self, windows: Windows) -> WindowLoss:
         """Return the loss on windows in nats; for encoders without a head, the drift from the current states."""
 
-    def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
-        """Call `see` with logits."""
+    def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None: ...
 
     def last_logits(self, ids: Int[Array, "rows n"], see: SeeRows) -> None:
         """Call `see` with rows and the logits after the last token of each."""

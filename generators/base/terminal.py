@@ -39,7 +39,6 @@ def verdict(kind: str, statement: str, answer: str) -> None:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows: a table on a terminal, fields separated by tabs elsewhere."""
     if not sys.stdout.isatty():
         for row in rows:
             typer.echo("\t".join(map(printable, row)))
@@ -55,8 +54,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 class Commands(TyperGroup):
-    """All commands; Ctrl-C ends each with a sentence."""
-
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -42,11 +43,7 @@ def two(value: float, *beside: float) -> str:
     >>> two(0.02894), two(1234.5), two(0.4996, 0.5)
     ('0.029', '1,234', '0.4996')
     """
-    for digits in range(2, MOST_DIGITS):
-        text = _plain(value, digits)
-        if all(other == value or _plain(other, digits) != text for other in beside):
-            return text
-    return _plain(value, MOST_DIGITS)
+    return _told_apart(_plain, value, beside)
 
 
 def share(value: float, *beside: float) -> str:
@@ -55,11 +52,15 @@ def share(value: float, *beside: float) -> str:
     >>> share(0.6323), share(0.9991), share(0.0286), share(0.8996, 0.9)
     ('63\xa0%', '99.9\xa0%', '2.9\xa0%', '89.96\xa0%')
     """
+    return _told_apart(_percent, value, beside)
+
+
+def _told_apart(write: Callable[[float, int], str], value: float, beside: Sequence[float]) -> str:
     for digits in range(2, MOST_DIGITS):
-        text = _percent(value, digits)
-        if all(other == value or _percent(other, digits) != text for other in beside):
+        text = write(value, digits)
+        if all(other == value or write(other, digits) != text for other in beside):
             return text
-    return _percent(value, MOST_DIGITS)
+    return write(value, MOST_DIGITS)
 
 
 def in_units(unit: str) -> str:

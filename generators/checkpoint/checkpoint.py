@@ -20,18 +20,16 @@ from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import FLOATING, Files, Header, Layout, Origin, Traffic
+from generators.checkpoint.sources.formats import DTYPES
 from generators.checkpoint.untabled import only_tokens
 from generators.checkpoint.wrappers import unwrapped
 
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
 LARGEST = 1e18  # largest weight: sums of its squares over any matrix are still finite in float32
 NUMBERS_AT_ONCE = 1 << 20  # numbers checked at once, to save memory
 
 
 @dataclass(frozen=True)
 class TensorRecord:
-    """Published facts about a tensor that was read: its name in the file, shape, dtype and SHA-256."""
-
     name: str
     shape: tuple[int, ...]
     dtype: str
@@ -117,10 +115,7 @@ class Checkpoint(Mapping[str, Array]):
         return replace(first, name=_product(slot), sha256=sha256)
 
     def size(self, role: str) -> tuple[str, int]:
-        """Return the tensor behind a role and how many numbers it holds, by what the file says of it: none is read.
-
-        Raises KeyError: the checkpoint lacks it. InputError: the file is damaged.
-        """
+        """Return the tensor behind a role and how many numbers it holds, by the file's header: none is read."""
         slot = self._slots[role]
         if slot.formula:
             return slot.tensor, prod(self._sizes[axis] or 1 for axis in slot.shape.split())
@@ -140,10 +135,7 @@ class Checkpoint(Mapping[str, Array]):
         return next((name for name, sha256 in tensors.items() if read.get(name, sha256) != sha256), None)
 
     def prefetch(self, roles: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
-        """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
-
-        Roles that the checkpoint lacks are left out. `whole`: files are needed as they are, for the model to be run.
-        """
+        """Get ready to read those of these roles that are there. `whole`: files are needed as they are, for a run."""
         self._files.prefetch(self._stored_names(roles), report, whole=whole)
 
     def to_come(self, roles: Iterable[str], *, whole: bool = False) -> int:
@@ -160,10 +152,7 @@ class Checkpoint(Mapping[str, Array]):
         return self._files.traffic
 
     def layout(self, role: str) -> dict[str, Any]:
-        """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name.
-
-        Raises KeyError: the checkpoint lacks it.
-        """
+        """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name."""
         slot = self._slots[role]
         layout = _without_names(unusual(slot))
         if (other := self._other_layout(slot)) is not None:
@@ -192,10 +181,7 @@ class Checkpoint(Mapping[str, Array]):
         return f"{self.family.called(slot.tensor)} ({role}){how}"
 
     def missing_for(self, role: str) -> list[str]:
-        """Return the roles that the family has and this checkpoint lacks, but that a role needs to be computed with.
-
-        These are the role itself, the norm in front of it, and its bias. Empty if nothing is missing.
-        """
+        """Return what of a role, the norm in front of it and its bias the family has and this checkpoint lacks."""
         return [needed for needed in (role, *self.family.expects(role)) if needed not in self._slots]
 
     def _present_slots(self) -> Iterator[tuple[str, Slot]]:
@@ -213,7 +199,6 @@ class Checkpoint(Mapping[str, Array]):
                 yield role, replace(found, through=through)
 
     def _stored_as_output(self, slot: Slot) -> Slot | None:
-        """Return the slot of a tied model's token embedding whose file holds the matrix as its unembedding only."""
         output = self.family.slots.get("unembedding")
         if output is None or not self.architecture.tied or slot.through is not None:
             return None
@@ -230,7 +215,6 @@ class Checkpoint(Mapping[str, Array]):
         return replace(slot, tensor=names[0])
 
     def _check_same(self, name: str, other: str) -> None:
-        """Raise InputError if the file holds different tensors under two names of the same one."""
         same = self._files.header(name) == self._files.header(other) and all(
             a.tobytes() == b.tobytes() for a, b in zip(self._files.parts(name), self._files.parts(other), strict=True)
         )
@@ -268,18 +252,8 @@ class Checkpoint(Mapping[str, Array]):
             tensor.reshape(-1)[n_read : n_read + numbers.size] = numbers.reshape(-1)
             n_read += numbers.size
         record = TensorRecord(slot.tensor, header.shape, header.dtype, digest.hexdigest())
-        return self._laid_out(slot, tensor), record
-
-    def _laid_out(self, slot: Slot, tensor: Array) -> Array:
-        layout = self._other_layout(slot)
-        if layout is None:
-            return tensor
-        try:
-            return layout.of(tensor)
-        except ValueError:
-            raise InputError(
-                f"{slot.tensor} in {self._where()} has the shape {_times(tensor.shape)}, which its layout can't have."
-            ) from None
+        layout = self._other_layout(slot)  # which fits: `_check_shape` came before
+        return tensor if layout is None else layout.of(tensor), record
 
     def _other_layout(self, slot: Slot) -> Layout | None:
         return None if slot.formula else self._files.layout(slot.tensor)
@@ -323,11 +297,9 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
 
     If no table knows the type of model, only its token embedding is read, where one can be found by its name.
 
-    Args:
-        compare: read the output matrix of a model that is said to be tied, if the file holds one: it may be another.
+    `compare`: read the output matrix of a model that is said to be tied, if the file holds one: it may be another.
 
-    Raises:
-        InputError: no config, an unknown family, no weights, or a damaged file.
+    Raises InputError: no config, an unknown family, no weights, or a damaged file.
     """
     config = files.config()
     if family is None and not config.get("model_type"):
@@ -365,10 +337,7 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
 
 
 def _own_output(files: Files, family: Family) -> str | None:
-    """Return the name of an output matrix in the file that isn't the token embedding stored once more.
-
-    Sizes are compared first, then digests; where the file holds no such matrix, nothing is read.
-    """
+    """Return the name of an output matrix in the file that isn't the token embedding stored once more."""
     names, roles = set(files.names()), ("token_embedding", "unembedding")
     tokens, output = (family.found(slot.tensor, names) if (slot := family.slots.get(r)) else None for r in roles)
     if tokens is None or output is None or tokens == output:

@@ -19,21 +19,10 @@ DECIDING = re.compile(
     r"bidirectional|qk_|clip_qkv|norm_before|norm_after|post_?layer|parallel|attention_types|layer_types"
 )
 # ... and those of them that can't, in any family: training, initial values, other stacks, how fast.
-HARMLESS = frozenset(
-    {
-        "initializer_factor",
-        "logit_scale_init_value",
-        "max_position_embeddings",
-        "max_window_layers",
-        "n_positions",
-        "original_max_position_embeddings",
-        "pretraining_tp",
-        "scale_attention_softmax_in_fp32",
-        "position_ids",
-        "layer_scale_init_value",
-        "is_encoder_decoder",
-        "reorder_and_upcast_attn",
-    }
+HARMLESS = (
+    *("initializer_factor", "logit_scale_init_value", "layer_scale_init_value", "max_window_layers"),
+    *("max_position_embeddings", "original_max_position_embeddings", "n_positions", "position_ids"),
+    *("pretraining_tp", "scale_attention_softmax_in_fp32", "reorder_and_upcast_attn", "is_encoder_decoder"),
 )
 
 # Settings that change no tensor's meaning in any family: training, tokens, outputs, how text is generated, sizes that
@@ -97,7 +86,6 @@ class ModelConfig:
         return self.read[key]
 
     def says(self, key: str) -> bool:
-        """Return whether the file itself has a non-null setting."""
         return _at(self._settings, key) not in (SILENT, None)
 
     def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
@@ -116,10 +104,7 @@ class ModelConfig:
         return float(value)
 
     def flag(self, key: str) -> bool:
-        """Return a switch; where it is neither in the file nor among the defaults, it is off.
-
-        Raises InputError: it is neither true nor false.
-        """
+        """Return a switch, off where nothing says it. Raises InputError: it is neither true nor false."""
         value = self.get(key)
         if value is not None and not isinstance(value, bool):
             raise InputError(f"config.json gives {value!r} as {key}, neither true nor false.")
@@ -134,7 +119,6 @@ class ModelConfig:
         return value
 
     def must_be(self, key: str, *known: Any) -> None:
-        """Raise InputError if a switch has a value other than those that the table supports."""
         self.one_of(key, known)
 
     def ignore(self, *keys: str) -> None:
@@ -155,8 +139,7 @@ class ModelConfig:
     def refuse_unread(self, family: str, *, strictly: bool = False) -> None:
         """Refuse switches that nothing read, though they may change how positions are read or scores scaled.
 
-        Args:
-            strictly: any other setting may, too, unless it is known to change nothing.
+        `strictly`: any other setting may, too, unless it is known to change nothing.
         """
         for key, value in self._settings.items():
             off = value is None or value is False or value == "" or value == [] or value == {}

@@ -6,6 +6,7 @@ from typing import Any
 
 from generators.base import notices
 from generators.base.errors import InputError
+from generators.base.sentences import first
 from generators.checkpoint import lookalikes
 from generators.checkpoint.families import FIRST_NAMED, families
 from generators.checkpoint.reading import understood
@@ -40,15 +41,13 @@ def infer_type(files: Files, config: Mapping[str, Any]) -> str:
             "is built the same, name it: --family NAME."
         )
     names = [table.name for table in fitting]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     raise InputError(
-        f"{place} has a config.json without model_type, and its tensors fit {', '.join(names[:NAMED])}{more}: name "
-        f"the right one, as in --family {names[0]}."
+        f"{place} has a config.json without model_type, and its tensors fit {first(names, NAMED)}: name the right "
+        f"one, as in --family {names[0]}."
     )
 
 
 def _distinct(files: Files, config: Mapping[str, Any]) -> list[Family]:
-    """Return the families whose tables fit, one of those that read the file alike."""
     readings: dict[Any, Family] = {}
     for table, reading in sorted(_fitting(files, config), key=lambda each: _rank(each[0])):
         readings.setdefault(reading, table)

@@ -41,11 +41,7 @@ READ_BY_ALL = "blocks.*.mlp.in"
 
 
 def check(files: Files, config: Mapping[str, Any], family: Family, architecture: Architecture) -> None:
-    """Check that a table which isn't that of the file's own type reads it rightly.
-
-    Args:
-        family, architecture: as `understood` gives them for this config.
-    """
+    """Check that a table, as `understood` gives it, reads a file rightly though it isn't that of the file's type."""
     kind = config.get("model_type")
     if kind in family.model_types:
         return
@@ -124,7 +120,6 @@ def roles_found(
 
 
 def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
-    """Check that the table knows every tensor, and that no block which is there lacks what the table expects."""
     slots = dict(roles_found(names, family, architecture))
     unknown = unknown_tensors(names, family, architecture)
     if unknown:

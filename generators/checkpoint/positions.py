@@ -44,12 +44,9 @@ def rotary(
 ) -> Rotary:
     """Return how `dim` channels of a head turn: by base^(-2 c / dim) radians per position, scaled by the config.
 
-    Args:
-        n_ctx: the longest context that the config allows.
-        scaling: what config.json says under `rope_scaling` or `rope_parameters`.
+    `n_ctx` is the longest context that the config allows; `scaling` is its `rope_scaling` or `rope_parameters`.
 
-    Raises:
-        InputError: a kind of scaling that is not known, or one of its numbers is absent.
+    Raises InputError: a kind of scaling that is not known, or one of its numbers is absent.
     """
     rules = {} if scaling is None else scaling
     kind = rules.get("rope_type", rules.get("type", "default"))

@@ -13,7 +13,6 @@ GAINS = ("ln1.gain", "ln2.gain")
 
 
 def tool(config: Mapping[str, Any]) -> str:
-    """Return the tool that quantized the weights, by config.json; empty where they are not quantized."""
     said = config.get("quantization_config")
     if isinstance(said, Mapping) and said:
         return str(said.get("quant_method") or said.get("quant_algo") or "a tool that config.json doesn't name")[:40]
@@ -23,7 +22,6 @@ def tool(config: Mapping[str, Any]) -> str:
 
 
 def folds_scales(config: Mapping[str, Any], files: Files) -> str:
-    """Return the method that has changed the gains of norms; empty without one."""
     if tool(config).lower() == "awq":
         return "AWQ"
     recipe = (files.content(RECIPE) or b"").decode("utf-8", "replace").lower()

@@ -14,19 +14,15 @@ COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")
 
 
 def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:
-    """Read the sizes that findings need from config.json.
-
-    Raises InputError: a size is absent or can't be, or a switch is set that the family's table doesn't know.
-    """
+    """Read the sizes that findings need. Raises InputError: one is absent or can't be, or a switch is unknown."""
     return understood(config, family)[1]
 
 
 def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = False) -> tuple[Family, Architecture]:
     """Return the family's table as this config alters it, and the architecture.
 
-    Args:
-        strictly: refuse every setting that the table doesn't know, unless it can change nothing in any family, and
-            silence where the family's own software has a number.
+    `strictly`: refuse every setting that the table doesn't know, unless it can change nothing in any family, and
+    silence where the family's own software has a number.
     """
     settings = ModelConfig(config, family.at, family.defaults, family.second_names)
     chosen = resolved(family, settings)

@@ -254,11 +254,7 @@ class Registry(Entry):
 
 
 def load_registry(path: Path) -> Registry:
-    """Read and check `models.yml`, and the `series.yml` next to it, if there is one.
-
-    Raises:
-        InputError: the file is absent, isn't YAML, or an entry is wrong; says which and why.
-    """
+    """Read `models.yml`, and the `series.yml` next to it. Raises InputError: says what is wrong in which."""
     beside = path.with_name(SERIES)
     models = _read(path, "models").models
     series = _read(beside, "series").series if beside.is_file() else ()

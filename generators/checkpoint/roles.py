@@ -38,7 +38,6 @@ class FusedPart:
     groups: str | int = 1
 
     def of(self, fused: Float[Array, "*rows all"], sizes: Sizes) -> Float[Array, "*rows part"]:
-        """Cut this part out of a fused tensor, whose last axis is that of output channels."""
         widths = self.widths(fused.shape[-1], sizes)
         groups = self._count(widths, sizes)
         shares = [width // groups for width in widths]
@@ -167,6 +166,19 @@ class Family:
     extra: Callable[[ModelConfig, Mapping[str, Any]], Mapping[str, Any]] | None = None
     bare_norms: bool = False
 
+    def with_slots(self, change: Callable[[Slot], Slot], keep: Callable[[Slot], bool] = lambda _: True) -> "Family":
+        """Return the same family with its slots changed, those left out that are not to be kept."""
+
+        def changed(slots: Mapping[str, Any]) -> dict[str, Any]:
+            return {role: slot and change(slot) for role, slot in slots.items() if slot is None or keep(slot)}
+
+        return replace(
+            self,
+            slots=changed(self.slots),
+            block_slots=changed(self.block_slots),
+            first_block_slots=changed(self.first_block_slots),
+        )
+
     def called(self, tensor: str) -> str:
         return " or ".join([tensor, *(old for new, old in self.aliases if tensor == new)])
 
@@ -233,25 +245,13 @@ def like(base: Family, name: str, **changed: Any) -> Family:
 
 
 def changed(base: Family, **changes: Any) -> Family:
-    """Return a family as one config alters it; mappings are merged as in `like`."""
     return like(base, base.name, model_types=base.model_types, **changes)
 
 
 def resolved(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for one config: its variant, with the roles that its switches leave out left out.
-
-    Raises:
-        InputError: the config sets a switch in a way that the table doesn't know.
-    """
+    """Return the table for one config: its variant, with the roles that its switches leave out left out."""
     chosen = family if family.variant is None else family.variant(family, settings)
-    return replace(
-        chosen,
-        slots={role: slot for role, slot in chosen.slots.items() if _is_on(slot, settings)},
-        block_slots={role: slot for role, slot in chosen.block_slots.items() if _is_on(slot, settings)},
-        first_block_slots={
-            role: slot for role, slot in chosen.first_block_slots.items() if slot is None or _is_on(slot, settings)
-        },
-    )
+    return chosen.with_slots(lambda slot: slot, lambda slot: _is_on(slot, settings))
 
 
 def _is_on(slot: Slot, settings: ModelConfig) -> bool:
@@ -291,16 +291,18 @@ def linear(
         stored: torch's Linear stores (out, in), its Conv1D (in, out).
     """
     axis, writes = AXES[role], role in WRITING
-    slots = {role: Slot(f"{tensor}.weight", f"d {axis}", transposed=(stored == "out in") is not writes, when=when)}
-    if bias:
-        slots[f"{role}.bias"] = Slot(
-            f"{tensor}.bias", "d" if writes else axis, when=bias if isinstance(bias, str) else when
-        )
-    return slots
+    weight = Slot(f"{tensor}.weight", f"d {axis}", transposed=(stored == "out in") is not writes, when=when)
+    return _with_bias(role, tensor, weight, "d" if writes else axis, bias)
+
+
+def _with_bias(role: str, tensor: str, weight: Slot, axis: str, bias: bool | str) -> dict[str, Slot]:
+    if not bias:
+        return {role: weight}
+    when = bias if isinstance(bias, str) else weight.when
+    return {role: weight, f"{role}.bias": Slot(f"{tensor}.bias", axis, part=weight.part, when=when)}
 
 
 def linears(place: str, names: Mapping[str, str], **how: Any) -> dict[str, Slot]:
-    """Return the roles of several matrices of a block that are in one place of the file; `names` are theirs there."""
     return {key: slot for role, name in names.items() for key, slot in linear(role, f"{place}.{name}", **how).items()}
 
 
@@ -313,22 +315,14 @@ def fused(
     groups: str | int = 1,
 ) -> dict[str, Slot]:
     """Return the roles of queries, keys and values that one matrix holds; `parts` are their widths in its order."""
-    slots = {}
+    slots: dict[str, Slot] = {}
     for index, name in enumerate(order):
         axis, part = parts.split()[index], FusedPart(index, parts, groups)
-        slots[f"attn.{name}"] = Slot(f"{tensor}.weight", f"d {axis}", transposed=stored == "out in", part=part)
-        if bias:
-            when = bias if isinstance(bias, str) else ""
-            slots[f"attn.{name}.bias"] = Slot(f"{tensor}.bias", axis, part=part, when=when)
+        weight = Slot(f"{tensor}.weight", f"d {axis}", transposed=stored == "out in", part=part)
+        slots |= _with_bias(f"attn.{name}", tensor, weight, axis, bias)
     return slots
 
 
 def part_of(role: str, tensor: str, parts: str, index: int, bias: bool | str = False) -> dict[str, Slot]:
-    """Return the roles of one of several matrices of a block that torch's Linear holds as one."""
-    part = FusedPart(index, parts)
-    slots = {role: Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=part)}
-    if bias:
-        slots[f"{role}.bias"] = Slot(
-            f"{tensor}.bias", AXES[role], part=part, when=bias if isinstance(bias, str) else ""
-        )
-    return slots
+    weight = Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=FusedPart(index, parts))
+    return _with_bias(role, tensor, weight, AXES[role], bias)

@@ -16,7 +16,6 @@ Fields = Mapping[str, Any]  # fields of Architecture read so far
 def same_in_all_layers(
     settings: ModelConfig, fields: Fields, adjacent: bool = False, part_key: str | None = None
 ) -> Mapping[str, Any]:
-    """Return the rotation that every layer makes, and the windows of a model that may have them."""
     turns = rotation(settings, fields, adjacent=adjacent, part_key=part_key)
     return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"])}
 
@@ -38,10 +37,9 @@ def rotation(
 ) -> Rotary:
     """Return the rotation that config.json describes, under `rope_parameters` (of a kind of layer) or at the top.
 
-    Args:
-        base_key, part_key: what older files call the base and the share of a head's channels that turn. Without a
-            `part_key`, all of them turn: the software of such a family never reads a share.
-        scaled: whether `rope_scaling` is meant for this kind of layer.
+    `base_key` and `part_key` are what older files call the base and the share of a head's channels that turn. Without
+    a `part_key`, all of them turn: the software of such a family never reads a share. `scaled`: whether
+    `rope_scaling` is meant for this kind of layer.
     """
     rules = _rules(settings, kind)
     old_scaling = settings.get("rope_scaling")
@@ -90,11 +88,7 @@ def _is_number(value: object) -> bool:
 
 
 def layer_kinds(settings: ModelConfig, n_layer: int, otherwise: Sequence[str]) -> list[str]:
-    """Return which attention each layer has: all keys, or those in a window.
-
-    Raises:
-        InputError: config.json names another kind, or not one per layer.
-    """
+    """Return which attention each layer has: all keys, or a window. Raises InputError: another kind."""
     kinds = settings.get("layer_types")
     if kinds is None:
         return list(otherwise)
@@ -115,7 +109,6 @@ def windows(settings: ModelConfig, n_layer: int, otherwise: Sequence[str] | None
 
 
 def windows_above(settings: ModelConfig, n_layer: int) -> tuple[int | None, ...]:
-    """Return the windows of a model that has them from layer `max_window_layers` on, where they are switched on."""
     first = settings.get("max_window_layers")
     first = first if isinstance(first, int) else 0
     return windows(settings, n_layer, [SLIDING if i >= first else FULL for i in range(n_layer)])

@@ -107,7 +107,6 @@ OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 
 
 def what_to_name(path: Path, typed: str) -> str | None:
-    """Return the kind of a file and what to name instead; None if it can be read by itself."""
     if begins(path) == "gguf":
         return None
     if path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name):
@@ -173,12 +172,10 @@ def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
 
 
 def is_foreign(name: str) -> bool:
-    """Return whether the file name is that of other software or of an adapter, which no reader takes."""
     return name.startswith("adapter_model.") or any(fnmatch.fnmatch(name, pattern) for pattern in FOREIGN)
 
 
 def _adapter(config: bytes | None) -> tuple[str, str]:
-    """Return what an adapter's config calls its kind and its base."""
     try:
         said = json.loads(config or b"{}")
         base, kind = said.get("base_model_name_or_path"), said.get("peft_type")
@@ -259,7 +256,6 @@ def is_of_weights(path: Path) -> bool:
 
 
 def _holds_a_pickle(path: Path) -> bool:
-    """Return whether PyTorch wrote this ZIP archive; damaged archives count as such."""
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith("data.pkl") for name in archive.namelist())

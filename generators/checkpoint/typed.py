@@ -27,14 +27,12 @@ def find_model(spec: str, registry: Registry) -> Model:
 
     Of a checkpoint that holds two models each is meant by its ending: `owner/whisper--encoder`.
 
-    Raises:
-        InputError: it is none of the three; names the nearest, and what a file is that was named.
+    Raises InputError: it is none of the three; names the nearest, and what a file is that was named.
     """
     return _found(spec, registry, [model.name for model in registry.known()])
 
 
 def find_models(spec: str, registry: Registry) -> list[Model]:
-    """Find the models a user typed: a whole series or one model. Raises InputError for anything else."""
     series = registry.find_series(spec)
     if series is not None:
         return [model for _, model in registry.members(series)]
@@ -92,10 +90,7 @@ def _folder(spec: str) -> Path | None:
 
 
 def _file(spec: str) -> Path | None:
-    """Return a file of weights that can be read by itself; None where what was typed is no file.
-
-    Raises InputError: it is one (and may look like a hub id) that can't be read, or whose folder must be named.
-    """
+    """Return a file of weights; None where it is no file. Raises InputError: it can't be read by itself."""
     try:
         path = Path(spec).expanduser().resolve()
         if not path.is_file():
@@ -108,7 +103,6 @@ def _file(spec: str) -> Path | None:
 
 
 def _model_of(file: Path) -> Model:
-    """Return a file as a stand-alone model, named after its folder if the file name is common."""
     stem = re.sub(r"-\d{5}-of-\d{5}$", "", file.stem)  # any shard names all of them
     stem = file.parent.name if USUAL_FILE.fullmatch(stem) else stem
     name = slug(stem) or slug(file.stem)
@@ -118,7 +112,6 @@ def _model_of(file: Path) -> Model:
 
 
 def _model_in(folder: Path) -> Model:
-    """Return a folder as a stand-alone model, independent of a registry entry of the same name."""
     name = slug(folder.name)
     if not name:
         raise InputError(f"The folder {folder} has no name that can name a page; rename it.")

@@ -6,6 +6,7 @@ from typing import Any
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
+from generators.base.sentences import first
 from generators.checkpoint import quantization
 from generators.checkpoint.lookalikes import as_matrices, unknown_tensors
 from generators.checkpoint.roles import Family
@@ -32,7 +33,7 @@ def sentences(names: Collection[str], config: Mapping[str, Any], family: Family,
     if other and inside:
         raise InputError(
             f"config.json names the class {other}, which is not transformers' own for {family.name!r}, and the file "
-            f"holds {_some(inside)}, which that family does not have. Read as that, it would be another "
+            f"holds {first(inside, NAMED)}, which that family does not have. Read as that, it would be another "
             "model. With a model_type of its own in config.json, its token embedding can be measured."
         )
     said = [f"config.json names the class {other}; it is read as {family.name!r}, all of whose tensors it has."]
@@ -66,14 +67,12 @@ def plain_name(name: str) -> str:
 
 
 def _blocks(family: Family) -> set[str]:
-    """Return what the names of tensors in blocks begin with."""
     slots = (slot.in_layer(0) for slot in family.block_slots.values())
     spelled = (name for slot in slots for name in family.spellings(slot.tensor))
     return {found[1] for name in spelled if (found := IN_BLOCK.match(name)) is not None}
 
 
 def _layer(name: str, blocks: Collection[str]) -> int:
-    """Return the layer that a tensor is of, by its name; -1 for none."""
     found = IN_BLOCK.match(name)
     return int(found[2]) if found is not None and found[1] in blocks else -1
 
@@ -89,9 +88,4 @@ def _counted(names: Sequence[str], why: str) -> list[str]:
     if not names:
         return []
     tensors = "1 tensor in the file is" if len(names) == 1 else f"{len(names)} tensors in the file are"
-    return [f"{tensors} {why}: {_some(names)}."]
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return [f"{tensors} {why}: {first(names, NAMED)}."]

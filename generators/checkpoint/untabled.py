@@ -19,34 +19,19 @@ TOKEN_MATRIX = re.compile(
 IN_LAYER = re.compile(r"\.\d+\.")
 PLAIN = re.compile(r"[\w.-]{1,60}")  # a model_type that can be shown on a page
 INSIDE = ("", "text_config")
-OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # for a pair, the encoder: both read the matrix
-OF_DECODERS = ("decoder_layers", "num_decoder_layers")
 TOKENS = ("vocab_size", "padded_vocab_size", "n_vocab", "num_embeddings")
 LAYERS = (
-    "num_hidden_layers",
-    "n_layer",
-    "num_layers",
-    "n_layers",
-    "num_transformer_layers",
-    *OF_ENCODERS,
-    *OF_DECODERS,
+    *("num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_transformer_layers"),
+    *("encoder_layers", "num_encoder_layers"),  # for a pair, the encoder: both read the matrix
+    *("decoder_layers", "num_decoder_layers"),
 )
 HEADS = (
-    "num_attention_heads",
-    "n_head",
-    "num_heads",
-    "n_heads",
-    "encoder_attention_heads",
-    "decoder_attention_heads",
+    *("num_attention_heads", "n_head", "num_heads", "n_heads"),
+    *("encoder_attention_heads", "decoder_attention_heads"),
 )
 CONTEXTS = (
-    "max_position_embeddings",
-    "n_positions",
-    "max_seq_len",
-    "max_sequence_length",
-    "n_ctx",
-    "seq_length",
-    "context_length",
+    *("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length"),
+    *("n_ctx", "seq_length", "context_length"),
 )
 SHARED = re.compile(r"(^|\.)shared\.weight")  # the name of a matrix that several parts share
 

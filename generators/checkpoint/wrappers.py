@@ -48,7 +48,6 @@ def _prefixes(names: Collection[str]) -> list[str]:
 
 
 def _found(family: Family, prefix: str, n_layer: int, names: Collection[str]) -> dict[str, str]:
-    """Return the roles that are found behind a prefix, and their tensors."""
     return {
         role: found
         for role, slot in family.roles(n_layer)

@@ -45,14 +45,10 @@ class Choice:
     scheduler: str | None = None
     memory: int | None = None
 
-    @property
-    def is_inline(self) -> bool:
-        return self.jobs == 1 and self.scheduler is None
-
     def workers(self, display: Display) -> "Workers":
         if self.scheduler is not None:
             return connected(self.scheduler, display)
-        return Inline(display) if self.is_inline else Processes(display, self.jobs, self.memory)
+        return Inline(display) if self.jobs == 1 else Processes(display, self.jobs, self.memory)
 
 
 def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
@@ -66,8 +62,6 @@ def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
 
 
 class Workers(ABC):
-    """Workers that do one job at a time each, with their messages displayed."""
-
     writes_here = True  # whether they write to this machine's disk
 
     def __init__(self, display: Display) -> None:
@@ -75,8 +69,7 @@ class Workers(ABC):
         self._running: dict[str, tuple[Job, Future[Answer]]] = {}
 
     @abstractmethod
-    def names(self) -> Sequence[str]:
-        """Return the current workers."""
+    def names(self) -> Sequence[str]: ...
 
     @abstractmethod
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
@@ -154,8 +147,7 @@ class Inline(Workers):
         future.set_result(self._context.perform(job, say, advance))
         return future
 
-    def close(self) -> None:
-        """Nothing to stop."""
+    def close(self) -> None: ...
 
 
 # Processes here
@@ -174,7 +166,6 @@ class Processes(Workers):
         self._given: dict[str, Future[Answer]] = {}  # worker -> its last job
 
     def names(self) -> Sequence[str]:
-        """Return all workers; dead ones are restarted when needed."""
         return self._names
 
     def admits(self, worker: str, need: int) -> bool:
@@ -223,7 +214,6 @@ class Processes(Workers):
 
 
 def free_memory() -> int:
-    """Return how many bytes jobs may use together: most of the free memory."""
     import psutil
 
     return int(SPARED * psutil.virtual_memory().available)
@@ -284,11 +274,7 @@ NOT_TRIMMED = 32 * MEBI  # bytes: the value glibc settles on where arrays come a
 
 
 def connected(address: str, display: Display) -> "Cluster":
-    """Return the workers of the cluster whose scheduler has this address.
-
-    Raises:
-        InputError: there is no scheduler, or Dask isn't installed here.
-    """
+    """Return a cluster's workers. Raises InputError: there is no scheduler, or Dask isn't installed here."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -332,8 +318,6 @@ class OnCluster(Executor):
 
 
 class Cluster(Workers):
-    """The current workers of a cluster; `client` is a distributed.Client."""
-
     writes_here = False
 
     def __init__(self, display: Display, client: Any) -> None:

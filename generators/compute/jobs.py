@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 from generators import findings as all_findings
 from generators.base import notices
 from generators.base.allocation import give_back_freed_memory
-from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
-from generators.base.panics import raise_unless_panic
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError, raise_unless_panic
 from generators.base.plain import plain
 from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model
@@ -51,8 +50,6 @@ class Request:
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """Bytes of memory needed to plan a model's findings, and to measure each, by name."""
-
     to_plan: int
     to_measure: dict[str, int]
 
@@ -92,8 +89,6 @@ Answer = MemoryNeeds | Prepared | Measured | AtlasError | Failed | Died
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Open a model and estimate the memory its other jobs need."""
-
     request: Request
     findings: Sequence[Finding[Any]]
     need: int = memory.BASE
@@ -160,10 +155,7 @@ Job = Look | Prepare | Measure
 
 
 class WorkerContext:
-    """What a process has at hand from one job to the next: the model that it opened last.
-
-    One that is `alone` shares no memory with other workers.
-    """
+    """What a process keeps between jobs: the model that it opened last. One that is `alone` shares no memory."""
 
     def __init__(self, *, alone: bool = False) -> None:
         self._alone = alone
@@ -221,7 +213,8 @@ def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Me
     try:
         given = _inputs(finding, opened)
         if given.run is not None:
-            _begin(finding, opened, unfinished, watch)
+            budget_s = opened.settings.budget_s * part_of_budget(finding)
+            opened.run.begin(budget_s, TimeLeft(watch), unfinished)
         with threadpool_limits(MEASURING_THREADS):
             measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
@@ -249,10 +242,6 @@ def part_of_budget(finding: Finding[Any]) -> float:
     """
     whole = sum(each.passes for each in all_findings.FINDINGS) or finding.passes
     return finding.passes / whole if whole else 1.0
-
-
-def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, watch: Watch) -> None:
-    opened.run.begin(opened.settings.budget_s * part_of_budget(finding), TimeLeft(watch), unfinished)
 
 
 def _record_of(opened: Opened) -> dict[str, str]:

@@ -11,15 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import ON_OWN_SAMPLES
-from generators.compute.records import (
-    FindingRecord,
-    ModelFindings,
-    ModelRecord,
-    StoredFinding,
-    TensorEntry,
-    claim_record,
-    tables_of,
-)
+from generators.compute import records
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
@@ -42,39 +34,36 @@ class JudgedFinding:
     """
 
     finding: Finding[Any]
-    record: FindingRecord
+    record: records.FindingRecord
     claims: tuple[Claim, ...]
-    stored: StoredFinding | None = None
+    stored: records.StoredFinding | None = None
     measured: Measurements[Any] | None = None
     damaged: str | None = None
 
 
 @dataclass(frozen=True)
 class JudgedModel:
-    record: ModelRecord
+    record: records.ModelRecord
     findings: tuple[JudgedFinding, ...]
 
     @property
     def damaged(self) -> list[str]:
         return [judged.damaged for judged in self.findings if judged.damaged]
 
-    def published(self) -> ModelFindings:
-        tensors: dict[str, TensorEntry] = {}
+    def published(self) -> records.ModelFindings:
+        tensors: dict[str, records.TensorEntry] = {}
         for judged in self.findings:
             tensors |= judged.stored.tensors if judged.stored else {}
-        return ModelFindings(
+        return records.ModelFindings(
             model=self.record,
             tensors=tensors,
             findings={judged.finding.name: judged.record for judged in self.findings},
-            claims=[claim_record(claim) for judged in self.findings for claim in judged.claims],
+            claims=[records.claim_record(claim) for judged in self.findings for claim in judged.claims],
         )
 
 
 def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | None = None) -> JudgedModel | None:
-    """Read a model's results and judge its claims; None where it has none.
-
-    Raises InputError: what is known of the model itself is damaged.
-    """
+    """Read a model's results and judge its claims; None without any. Raises InputError: its record is damaged."""
     record = store.model(name)
     if record is None:
         return None
@@ -107,18 +96,18 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
         return _not_shown(finding, NOT_YET)
     stored, arrays = whole
     if stored.status != "computed":
-        record = FindingRecord(status=stored.status, reason=stored.reason, key=stored.key)
+        record = records.FindingRecord(status=stored.status, reason=stored.reason, key=stored.key)
         return JudgedFinding(finding, record, tuple(finding.untested(stored.reason or "")), stored)
     try:
         metrics, absent = read_metrics(finding.metrics, stored.metrics)
     except ValidationError:
         return _not_shown(finding, OTHER_FORM)
-    measured = StoredMeasurements(metrics, tables_of(stored), arrays, absent, NOT_MEASURED.format(name))
+    measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, NOT_MEASURED.format(name))
     try:
         claims = tuple(finding.claims(measured.for_rules()))
     except Exception as error:  # a broken rule must not cost other findings their verdicts
         return _broken(finding, stored, error)
-    record = FindingRecord(
+    record = records.FindingRecord(
         status="computed",
         key=stored.key,
         computed_on=stored.computed_on,
@@ -134,8 +123,7 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
 def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, ...]]:
     """Return stored metrics checked by their type, and the numbers that they lack: those were added to it since.
 
-    Raises:
-        ValidationError: a number is of another type, or there is one that the type hasn't.
+    Raises ValidationError: a number is of another type, or there is one that the type hasn't.
     """
     try:
         return TypeAdapter(kind).validate_python(stored, extra="forbid"), ()
@@ -146,12 +134,12 @@ def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, .
         return stored, tuple(fault["loc"] for fault in faults)
 
 
-def _broken(finding: Finding[Any], stored: StoredFinding, error: Exception) -> JudgedFinding:
+def _broken(finding: Finding[Any], stored: records.StoredFinding, error: Exception) -> JudgedFinding:
     reason = f"Its claims can't be judged: {type(error).__name__}: {error}"
-    record = FindingRecord(status="failed", reason=reason, key=stored.key)
+    record = records.FindingRecord(status="failed", reason=reason, key=stored.key)
     return JudgedFinding(finding, record, tuple(finding.untested(reason)), stored, damaged=reason)
 
 
 def _not_shown(finding: Finding[Any], reason: str, damaged: str | None = None) -> JudgedFinding:
-    record = FindingRecord(status="missing", reason=reason)
+    record = records.FindingRecord(status="missing", reason=reason)
     return JudgedFinding(finding, record, tuple(finding.untested(reason)), damaged=damaged)

@@ -6,8 +6,8 @@ is bytes and integers that files hold: no computed number, whose last digits dep
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray as Array
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Published fields of an architecture.
 SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
 SAID_BY_TABLE = ("causal", "post_norm")
+FIELDS = frozenset(each.name for each in fields(Architecture))
 COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that tables compute from config.json
 
 
@@ -129,10 +130,7 @@ class Prepared:
 
 
 def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = silent) -> Prepared:
-    """Plan findings of a model, which reads and checks every tensor that they read.
-
-    Where tensors come from elsewhere, all of them come first, together.
-    """
+    """Plan findings, which reads and checks every tensor that they read; those from elsewhere come first."""
     read, whole = to_read(findings, opened)
     opened.checkpoint.prefetch(read, report, whole=whole)
     plans = tuple(plan(finding, opened) for finding in findings)
@@ -140,10 +138,7 @@ def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = s
 
 
 def to_read(findings: Sequence[Finding[Any]], opened: Opened) -> tuple[list[str], bool]:
-    """Return the roles that the plans of findings read, and whether files are needed whole, for a run.
-
-    Whole files hold every tensor.
-    """
+    """Return the roles that the plans of findings read, and whether whole files are needed, with all tensors."""
     free = [(finding, read) for finding in findings if (read := opened.reading(finding)).reason is None]
     if any(RUN in finding.needs for finding, _ in free) and not opened.why_no_run:
         return list(opened.checkpoint), True
@@ -182,7 +177,7 @@ def _config(finding: Finding[Any], architecture: Architecture) -> dict[str, Any]
 def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
     return Inputs(
         weights=_Declared(opened.checkpoint, opened.reading(finding).roles),
-        architecture=cast(Architecture, _Fields(finding, opened.checkpoint.architecture)),
+        architecture=_DeclaredFields(finding, opened.checkpoint.architecture),
         vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
         frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
         run=opened.run if finding.can_use(RUN) and not opened.why_no_run else None,
@@ -210,13 +205,10 @@ def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
 
 
 def _needs_table(finding: Finding[Any]) -> bool:
-    """Return whether a finding needs a family's table: positions, masks or outputs."""
     return not finding.needs or RUN in finding.needs or "unembedding" in finding.uses
 
 
 class _Declared(Mapping[str, Array]):
-    """The tensors of a checkpoint that a finding declares, each read on access."""
-
     def __init__(self, checkpoint: Checkpoint, declared: tuple[str, ...]) -> None:
         self._checkpoint, self._declared = checkpoint, declared
 
@@ -235,17 +227,16 @@ class _Declared(Mapping[str, Array]):
         return len(self._declared)
 
 
-class _Fields:
-    """The fields of an architecture that a finding declares and that enter its key."""
-
-    __class__ = Architecture  # type: ignore[assignment]  # what it stands in for
+class _DeclaredFields(Architecture):
+    """An architecture of which only the fields that a finding declares, and that enter its key, can be read."""
 
     def __init__(self, finding: Finding[Any], architecture: Architecture) -> None:
-        self.__dict__.update({name: getattr(architecture, name) for name in finding.config})
-        self._name = finding.name
+        self.__dict__.update({name: getattr(architecture, name) for name in finding.config}, _finding=finding.name)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"the finding {self._name!r} reads {name!r} of the config without declaring it")
+    def __getattribute__(self, name: str) -> Any:
+        if name in FIELDS and name not in self.__dict__:
+            raise AttributeError(f"the finding {self._finding!r} reads {name!r} of the config without declaring it")
+        return super().__getattribute__(name)
 
 
 def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:

@@ -35,8 +35,6 @@ FINDINGS = Path(all_findings.__file__).parent
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A model before opening: the digests of what its results depend on and of the stored results."""
-
     name: str
     inputs: str
     results: str
@@ -57,7 +55,6 @@ def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings)
 
 
 def at_commit(model: Model, origin: Origin, store: Store, settings: RunSettings) -> Fingerprint | None:
-    """Return a model's fingerprint at a commit of the hub; None if it comes from elsewhere."""
     if origin.kind != "hub" or origin.commit is None:
         return None
     with suppress(OSError):

@@ -61,8 +61,6 @@ class ResultsHeldError(AtlasError):
 
 
 class FingerprintRecord(Record):
-    """The digest of a model's inputs and results, and the computed findings."""
-
     made_from: str
     findings: tuple[str, ...]
 
@@ -82,7 +80,6 @@ class Store:
 
     @property
     def layers(self) -> "list[Store]":
-        """Return this folder and the one under it, each as a store."""
         return [Store(self.root), *([Store(self.under)] if self.under is not None else [])]
 
     def names(self) -> list[str]:
@@ -107,10 +104,7 @@ class Store:
         return record
 
     def finding(self, name: str, finding: str) -> StoredFinding | None:
-        """Read what was measured of one finding, None where nothing was.
-
-        Raises InputError: it is there but damaged.
-        """
+        """Read what was measured of one finding; None if nothing was. Raises InputError: it is damaged."""
         record = self._read(self.folder(name) / f"{finding}.json", StoredFinding)
         if record is not None and record.finding != finding:
             raise InputError(f"The stored results {self.folder(name) / finding}.json are of another finding.")
@@ -120,16 +114,11 @@ class Store:
         return sorted(path.stem for path in self.folder(name).glob("*.json") if path.name != MODEL)
 
     def dates(self, name: str) -> set[str]:
-        """Return the days on which findings were computed. Raises InputError if one is damaged."""
         records = [self.finding(name, finding) for finding in self.finding_names(name)]
         return {record.computed_on for record in records if record is not None and record.computed_on}
 
     def arrays(self, name: str, record: StoredFinding) -> dict[str, Array]:
-        """Read the arrays that a finding left for its figures.
-
-        Raises:
-            InputError: they are absent, or not the ones that were stored.
-        """
+        """Read the arrays that a finding left for its figures. Raises InputError: they are absent or damaged."""
         if record.arrays_sha256 is None:
             return {}
         path = self.folder(name) / _arrays_file(record)
@@ -150,8 +139,7 @@ class Store:
 
         Where another process replaces the one before the other is read, both are read anew.
 
-        Raises:
-            InputError: it is there but damaged.
+        Raises InputError: it is there but damaged.
         """
         record = self.finding(name, finding)
         while record is not None:
@@ -164,13 +152,11 @@ class Store:
         return None
 
     def load_or_none(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
-        """Return a finding's record and arrays; None if absent or damaged."""
         with suppress(InputError):
             return self.load(name, finding)
         return None
 
     def has_model(self, name: str) -> bool:
-        """Return whether the model's record is there and readable."""
         with suppress(InputError):
             return self.model(name) is not None
         return False
@@ -179,11 +165,7 @@ class Store:
         self._write(self._folder(record.name) / MODEL, record)
 
     def save_finding(self, name: str, record: StoredFinding, arrays: Mapping[str, Array]) -> StoredFinding:
-        """Write what was measured of one finding, and drop the arrays of what was there before; return it.
-
-        Raises:
-            AtlasError: the disk is full or the folder can't be written; what was there stays.
-        """
+        """Write and return one finding, and drop older arrays. Raises AtlasError: it can't; what was there stays."""
         folder = self._folder(name)
         if arrays:
             data = to_npz(arrays)
@@ -236,9 +218,8 @@ class Store:
         What killed processes left half written is swept; a folder that has no results in the end goes. `report` is
         told who holds the lock where that is another process.
 
-        Raises:
-            ResultsHeldError: another process has held the lock for too long.
-            AtlasError: the folder can't be written.
+        Raises ResultsHeldError: another process has held the lock for too long. AtlasError: the folder can't be
+        written.
         """
         folder = self._folder(name)
         _check_ours(folder)
@@ -279,7 +260,6 @@ class Store:
             replace_file(self._folder(name) / path.name, read_limited(path, LARGEST_ARRAYS))
 
     def _is_copy(self, name: str) -> bool:
-        """Return whether a model's results equal those in the folder under this one."""
         if self.under is None:
             return False
         here, under = ({path.name for path in root.glob("[!.]*")} for root in (self._folder(name), self.under / name))
@@ -337,7 +317,6 @@ class Store:
         return {path.name for path in folder.iterdir()} <= known if folder.is_dir() else False
 
     def up_to_date(self, name: str) -> FingerprintRecord | None:
-        """Return the fingerprint recorded when nothing was left to do; None if unknown."""
         try:
             return FingerprintRecord.model_validate_json(read_limited(self._folder(name) / UP_TO_DATE, LARGEST_JSON))
         except (OSError, ValidationError):

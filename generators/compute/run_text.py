@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from generators.base.panics import raise_unless_panic
+from generators.base.errors import raise_unless_panic
 from generators.checkpoint.sources import Files
 from generators.runner import CannotRunError
 from generators.runner.texts import HELD_OUT, TokenizedText, encode, shipped_text
@@ -74,9 +74,8 @@ def checked_text(folder: Path, vocab_size: int) -> TokenizedText | None:
 
     None if the checkpoint carries a text, which is in its own tokens already.
 
-    Raises:
-        CannotRunError: there are too many unknown tokens, or too few different ones, or one that the model of
-            `vocab_size` tokens doesn't have; what the checkpoint carries is no array.
+    Raises CannotRunError: there are too many unknown tokens, or too few different ones, or one that the model of
+    `vocab_size` tokens doesn't have; what the checkpoint carries is no array.
     """
     if (folder / HELD_OUT).is_file():
         _check_array(folder / HELD_OUT)

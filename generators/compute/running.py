@@ -20,8 +20,7 @@ from generators.checkpoint.sources.tensor_cache import TensorCache, default_fold
 from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed, chosen_device
-from generators.runner.gguf import write_config_and_tokenizer
-from generators.runner.opening import MEMORY_FACTOR, Tensors
+from generators.runner.opening import MEMORY_FACTOR, Tensors, write_config_and_tokenizer
 from generators.runner.texts import LANGUAGE_REFERENCE_SHA256
 from generators.runner.usual import in_usual_form
 
@@ -61,7 +60,6 @@ class RunSettings:
 
     @property
     def operations(self) -> str:
-        """Return the budget in floating point operations, as records state it."""
         return f"{self.budget_s * assumed_speed(self.device, THREADS):.6e}"
 
 
@@ -133,7 +131,6 @@ def may_pass(reason: str | None) -> bool:
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return the inputs of every result of running this model: all weights, the files read, the text."""
     found = {name: files.content(name) for name in _read(files)}
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None}
     return {
@@ -160,7 +157,6 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
 
 
 def _folder_of(files: Files) -> Path:
-    """Return the folder with all files of a model, once they are there."""
     config = files.fetch(CONFIG)
     if config is None:
         raise CannotRunError(f"The model can't be run: it has no {CONFIG}.")
@@ -206,7 +202,6 @@ def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextCh
 
 
 def _read(files: Files) -> tuple[str, ...]:
-    """Return the names of the files read to run the model, besides its weights."""
     return tuple(dict.fromkeys((*READ, *run_text.tokenizer_files(files))))
 
 

@@ -20,21 +20,8 @@ from generators.base.interrupts import Stopped
 from generators.base.progress import silent
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Origin, Places, locate, locate_here
-from generators.compute import reconcile
+from generators.compute import jobs, reconcile
 from generators.compute.executors import Choice, Workers
-from generators.compute.jobs import (
-    Answer,
-    Died,
-    Failed,
-    Job,
-    Look,
-    Measure,
-    Measured,
-    MemoryNeeds,
-    Prepare,
-    Request,
-    part_of_budget,
-)
 from generators.compute.plan import Prepared
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
@@ -53,14 +40,12 @@ Findings = Sequence[Finding[Any]]
 
 @dataclass(eq=False)
 class ModelRun:
-    """The run of one model: waiting jobs, running jobs and results."""
-
-    request: Request
+    request: jobs.Request
     findings: Findings = ()
     before: reconcile.Fingerprint | None = None
-    ready: deque[Job] = field(default_factory=deque)
+    ready: deque[jobs.Job] = field(default_factory=deque)
     at_work: int = 0
-    needs: MemoryNeeds | None = None
+    needs: jobs.MemoryNeeds | None = None
     prepared: Prepared | None = None
     known: reconcile.Reconciled | None = None
     lock: ExitStack = field(default_factory=ExitStack)
@@ -69,7 +54,7 @@ class ModelRun:
     tries: dict[str, int] = field(default_factory=dict)
     tally: Tally = field(init=False)
     is_complete: bool = True  # whether nothing will be left to do, as far as is known
-    trouble: AtlasError | Failed | None = None
+    trouble: AtlasError | jobs.Failed | None = None
     number: InitVar[tuple[int, int]] = (1, 1)  # (index, total)
 
     def __post_init__(self, number: tuple[int, int]) -> None:
@@ -81,7 +66,6 @@ class ModelRun:
 
     @property
     def outdated(self) -> tuple[str, ...]:
-        """Return the findings with results of an older version that were not recomputed."""
         return () if self.known is None else tuple(self.known.outdated)
 
     def records(self) -> list[tuple[StoredFinding, bool]]:
@@ -90,8 +74,6 @@ class ModelRun:
 
 
 class Scheduler:
-    """Assigns jobs of models to workers."""
-
     def __init__(
         self, places: Places, store: Store, workers: Workers, shown: Display, settings: RunSettings = AS_USUAL
     ) -> None:
@@ -101,7 +83,7 @@ class Scheduler:
         self._waiting: deque[ModelRun] = deque()  # not started yet
         self._under_way: list[ModelRun] = []
         self._held: list[ModelRun] = []  # prepared, waiting for another run to stop writing their results
-        self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker name
+        self._at_work: dict[str, tuple[ModelRun, jobs.Job]] = {}  # by worker name
         self._last: dict[str, ModelRun] = {}  # worker -> the model it has open
 
     def compute(
@@ -116,7 +98,7 @@ class Scheduler:
         Raises AtlasError: results can't be written. Stopped: by Ctrl-C; says how much is stored of which model.
         """
         self._findings, self._ended, session = findings, ended, uuid4().hex
-        requests = (Request(session, model, self._places, self._settings) for model in models)
+        requests = (jobs.Request(session, model, self._places, self._settings) for model in models)
         self._waiting.extend(ModelRun(each, number=(i, len(models))) for i, each in enumerate(requests, 1))
         try:
             while self._waiting or self._under_way or self._held:
@@ -158,7 +140,7 @@ class Scheduler:
                 self._ended(run.request.model, Outcome(run.name, (), stored, {}))
                 continue
             run.findings = self._chosen(run.name)
-            run.ready.append(Look(run.request, run.findings))
+            run.ready.append(jobs.Look(run.request, run.findings))
 
     def _up_to_date(self, run: ModelRun) -> tuple[str, ...] | None:
         model = run.request.model
@@ -178,7 +160,7 @@ class Scheduler:
         wanted = all_findings.FINDINGS if self._findings is None else self._findings
         return [finding for finding in wanted if not (RUN in finding.needs and finding.name in stored)]
 
-    def _open_to(self, worker: str) -> Iterator[tuple[ModelRun, Job]]:
+    def _open_to(self, worker: str) -> Iterator[tuple[ModelRun, jobs.Job]]:
         """Yield jobs that a worker may do now: of the model it has open, of new models, of all others.
 
         A model that nobody has open comes before one on which somebody is busy: its files are read once that way.
@@ -189,55 +171,55 @@ class Scheduler:
         for run in (*mine, *new, *self._under_way):
             yield from ((run, job) for job in run.ready if self._workers.admits(worker, job.need))
 
-    def _begin(self, worker: str, run: ModelRun, job: Job) -> None:
+    def _begin(self, worker: str, run: ModelRun, job: jobs.Job) -> None:
         run.ready.remove(job)
         if self._waiting and run is self._waiting[0]:
             self._under_way.append(self._waiting.popleft())
         run.at_work += 1
         self._at_work[worker], self._last[worker] = (run, job), run
-        self._display.begin(worker, run.tally, job.what, measures=isinstance(job, Measure))
+        self._display.begin(worker, run.tally, job.what, measures=isinstance(job, jobs.Measure))
         self._workers.begin(worker, job)
 
     # Results
 
-    def _answered(self, worker: str, answer: Answer) -> None:
+    def _answered(self, worker: str, answer: jobs.Answer) -> None:
         run, job = self._at_work.pop(worker)
         run.at_work -= 1
         self._display.end(worker)
-        if isinstance(answer, Died):
+        if isinstance(answer, jobs.Died):
             self._last.pop(worker, None)
             self._died(run, job, answer)
-        elif isinstance(answer, Failed):
+        elif isinstance(answer, jobs.Failed):
             self._failed(run, job, answer)
         elif isinstance(answer, AtlasError):
             self._stop(run, answer)
-        elif isinstance(answer, MemoryNeeds):
+        elif isinstance(answer, jobs.MemoryNeeds):
             run.needs = answer
-            run.ready.append(Prepare(run.request, run.findings, answer.to_plan))
+            run.ready.append(jobs.Prepare(run.request, run.findings, answer.to_plan))
         elif isinstance(answer, Prepared):
             self._prepared(run, answer)
-        elif isinstance(answer, Measured):
+        elif isinstance(answer, jobs.Measured):
             self._measured(run, job.what, answer)
         self._ended_perhaps(run)
 
-    def _died(self, run: ModelRun, job: Job, answer: Died) -> None:
+    def _died(self, run: ModelRun, job: jobs.Job, answer: jobs.Died) -> None:
         """Retry a job whose worker died, but only once: the job may be the cause."""
         tries = run.tries[job.what] = run.tries.get(job.what, 1) + 1
         if tries <= TRIES and run.trouble is None:
             self._report(f"{run.name}: {job.what} is begun again: {answer.how}")
             run.ready.appendleft(job)
         else:
-            self._failed(run, job, Failed(f"It was begun {TRIES} times, and each time {answer.how}.", ""))
+            self._failed(run, job, jobs.Failed(f"It was begun {TRIES} times, and each time {answer.how}.", ""))
 
-    def _failed(self, run: ModelRun, job: Job, answer: Failed) -> None:
+    def _failed(self, run: ModelRun, job: jobs.Job, answer: jobs.Failed) -> None:
         if answer.where:
             self._report(f"{run.name}: {job.what} failed\n{answer.where}")
-        if isinstance(job, Measure):
-            self._save(run, Measured(StoredFinding(finding=job.what, status="failed", reason=answer.sentence)))
+        if isinstance(job, jobs.Measure):
+            self._save(run, jobs.Measured(StoredFinding(finding=job.what, status="failed", reason=answer.sentence)))
         else:
-            self._stop(run, Failed(f"{job.what} failed: {answer.sentence}", ""))
+            self._stop(run, jobs.Failed(f"{job.what} failed: {answer.sentence}", ""))
 
-    def _stop(self, run: ModelRun, trouble: AtlasError | Failed) -> None:
+    def _stop(self, run: ModelRun, trouble: AtlasError | jobs.Failed) -> None:
         run.trouble = run.trouble or trouble
         run.ready.clear()
 
@@ -269,10 +251,7 @@ class Scheduler:
             self._ended_perhaps(run)
 
     def _is_held(self, run: ModelRun) -> bool:
-        """Return whether another run writes a model's results.
-
-        Raises ResultsHeldError: it has done so for longer than this run was told to wait.
-        """
+        """Return whether another run writes a model's results. Raises ResultsHeldError: it has for too long."""
         if not self._store.is_held(run.name):
             return False
         holder, wait, now = self._store.holder(run.name), self._store.wait, time.monotonic()
@@ -305,11 +284,11 @@ class Scheduler:
             name = planned.finding.name
             if planned.key is None:
                 reason = StoredFinding(finding=name, status=planned.status, reason=planned.reason)
-                self._save(run, Measured(reason))
+                self._save(run, jobs.Measured(reason))
                 continue
             unfinished = self._store.unfinished(run.name, name, planned.key).resolve()
             here = unfinished if self._workers.writes_here else None
-            run.ready.append(Measure(run.request, planned, run.needs.to_measure[name], here))
+            run.ready.append(jobs.Measure(run.request, planned, run.needs.to_measure[name], here))
         alone = len(self._workers.names()) == 1
         first = 1 if alone else -1
         ready = sorted(run.ready, key=lambda job: (_runs(job) == alone, first * _passes(job), -job.need))
@@ -321,7 +300,7 @@ class Scheduler:
         budget = self._settings.budget_s
         run.tally.findings, run.tally.runs = len(run.findings), runs
         run.tally.left = {
-            finding.name: budget * part_of_budget(finding) if finding.name in runs else WITHOUT_RUN_S
+            finding.name: budget * jobs.part_of_budget(finding) if finding.name in runs else WITHOUT_RUN_S
             for finding in left
         }
 
@@ -333,7 +312,7 @@ class Scheduler:
                 self._store.drop_older_arrays(run.name, record)
         run.tally.done = len(run.done)
 
-    def _measured(self, run: ModelRun, finding: str, measured: Measured) -> None:
+    def _measured(self, run: ModelRun, finding: str, measured: jobs.Measured) -> None:
         """Store a measurement, unless this machine can't run the model now and a result is stored."""
         whole = self._store.load_or_none(run.name, finding) if measured.here else None
         stored = whole[0] if whole is not None and whole[0].status == "computed" else None
@@ -346,7 +325,7 @@ class Scheduler:
         run.done[finding] = stored, False
         run.tally.done = len(run.done)
 
-    def _save(self, run: ModelRun, measured: Measured) -> None:
+    def _save(self, run: ModelRun, measured: jobs.Measured) -> None:
         record = self._store.save_finding(run.name, measured.record, measured.arrays)
         self._store.drop_unfinished(run.name, record.finding)
         run.is_complete &= record.status != "failed"
@@ -374,12 +353,12 @@ class Scheduler:
             reconcile.remember(run.before, computed, self._store, written=not run.known.is_done)
 
 
-def _runs(job: Job) -> bool:
-    return isinstance(job, Measure) and RUN in job.planned.finding.needs
+def _runs(job: jobs.Job) -> bool:
+    return isinstance(job, jobs.Measure) and RUN in job.planned.finding.needs
 
 
-def _passes(job: Job) -> float:
-    return job.planned.finding.passes if isinstance(job, Measure) else 0
+def _passes(job: jobs.Job) -> float:
+    return job.planned.finding.passes if isinstance(job, jobs.Measure) else 0
 
 
 def compute_models(
@@ -426,6 +405,6 @@ def compute_model(
     [end] = ends
     if isinstance(end, AtlasError):
         raise end
-    if isinstance(end, Failed):
+    if isinstance(end, jobs.Failed):
         raise RuntimeError(end.sentence)
     return end

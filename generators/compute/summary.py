@@ -12,10 +12,7 @@ from generators.compute.results import ResultsHeldError, Store
 
 @dataclass(frozen=True)
 class Outcome:
-    """What computing a model came to: findings computed now, found stored, and failed (with why).
-
-    `outdated` are those of the stored whose results are of an older version.
-    """
+    """What computing a model came to; `outdated` are those of the stored whose results are of an older version."""
 
     name: str
     computed: tuple[str, ...]
@@ -45,12 +42,8 @@ class Summary:
     `unavailable` says why a model's weights could not be had or used, by name; `bad_input` and `failed` are names,
     `sentences` what to tell the user about them. `skipped` are those of the unavailable where nothing is wrong here:
     weights that can't be downloaded, or that no table reads. `outdated` has the findings whose stored results are of
-    an older version and were not computed anew, by model.
-
-    Args:
-        store: where results are.
-        report: takes a line for each model.
-        named: whether the user named the models, so that one whose weights are unavailable is a failure.
+    an older version and were not computed anew, by model. If the user `named` the models, one whose weights are
+    unavailable is a failure.
     """
 
     def __init__(self, store: Store, report: Report, *, named: bool) -> None:
@@ -64,11 +57,7 @@ class Summary:
         self._models, self._findings, self._computed = 0, 0, 0
 
     def add(self, model: Model, end: End) -> None:
-        """Write down, and report, what one model came to.
-
-        Raises:
-            AtlasError: it is neither of the model nor of its weights; nothing can go on.
-        """
+        """Report what one model came to. Raises AtlasError: it is neither of the model nor of its weights."""
         self._models += 1
         if isinstance(end, Outcome):
             self._report(f"{model.name}: {end.in_words()}")
@@ -97,7 +86,6 @@ class Summary:
 
     @property
     def has_news(self) -> bool:
-        """Return whether anything was computed, failed or was unavailable, so that pages may change."""
         return self._computed > 0 or bool(self.unavailable or self.failed)
 
     def in_words(self) -> str:

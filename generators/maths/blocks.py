@@ -31,7 +31,6 @@ def mean_and_std(rows: Float[Array, "rows d"]) -> tuple[Float[Array, " d"], Floa
 
 
 def norms(rows: Float[Array, "rows d"]) -> Float[Array, " rows"]:
-    """Return the Euclidean norm of every row."""
     squares = np.empty(len(rows))
     for part, block in blocks(rows):
         squares[part] = np.einsum("ij,ij->i", block, block)

@@ -22,12 +22,8 @@ class ConsistentChannel(TypedDict):
 def consistent_channel(gains: list[Float[Array, " d"]]) -> ConsistentChannel | None:
     """Return the channel with the largest |gain| in most layers, and its ratios to the runner-up there.
 
-    Args:
-        gains: |gain| of one norm per layer, each (d,).
-
-    Returns:
-        None where every gain is constant. Of channels that top equally many layers, the one with the larger median
-        ratio counts.
+    `gains` are |gain| of one norm per layer. None where every gain is constant. Of channels that top equally many
+    layers, the one with the larger median ratio counts.
     """
     tops = [(int(np.argmax(gain)), ratio_to_runner_up(gain)) for gain in gains if np.ptp(gain)]
     if not tops:

@@ -23,8 +23,6 @@ NO_VARIANCE = 1e-12  # relative to the strongest component; below it a component
 
 @dataclass(frozen=True)
 class Wave:
-    """The strongest oscillation of one principal score."""
-
     cycles: int  # per context
     period_tokens: float
     share: float  # share of the score's spectral power within two bins of the peak
@@ -164,7 +162,6 @@ def late_positions(n: int, outliers: Int[Array, " outliers"]) -> Int[Array, " in
 
 
 def coefficient_of_variation(values: Float[Array, " n"]) -> float:
-    """Return std / mean, 0 where the mean is 0."""
     mean = float(values.mean())
     return float(values.std()) / mean if mean else 0.0
 

@@ -94,7 +94,6 @@ class CurveNulls:
 
     @cached_property
     def like_widths(self) -> Float[Array, " draws"]:
-        """Return the same for like channels."""
         return self._widths("smooth", self._like_spreads)
 
     def _widths(self, null: Null, spreads: Float[Array, " channels"]) -> Float[Array, " draws"]:
@@ -166,7 +165,6 @@ def steps_of_others(rows: Float[Array, "n d"]) -> Float[Array, " others"]:
 
 
 def reordered_frayings(rows: Float[Array, "n d"], draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:
-    """Return the fraying of the same rows in random orders."""
     centred = rows - rows.mean(axis=0)
     scores = centred @ curve.leading_axes(centred, REDUCED)
     energies = np.einsum("ij,ij->i", centred, centred)

@@ -6,7 +6,7 @@ weight per position (`resampling.block_weights`). Equal weights give the statist
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,16 +24,7 @@ Name = Literal[
     "norm_cv",
     "energy_top30",
 ]
-NAMES: tuple[Name, ...] = (
-    "explained_variance_3d",
-    "explained_variance_3d_kept",
-    "winding",
-    "median_gain",
-    "fraying",
-    "first_position_distance",
-    "norm_cv",
-    "energy_top30",
-)
+NAMES: tuple[Name, ...] = get_args(Name)
 OF_SHAPE: tuple[Name, ...] = ("explained_variance_3d", "winding", "median_gain")  # judged against smooth surrogates
 TOP_ENERGY = 30  # singular directions of P in which its energy is counted
 
@@ -128,10 +119,7 @@ def statistics(
 ) -> dict[Name, Float[Array, " draws"]]:
     """Return the statistics of a curve that it is long enough for, by name.
 
-    Args:
-        rows: a curve in any orthonormal axes.
-        names: which statistics.
-        weights: how often each position counts, one row per resampling; each once if not given.
+    `weights` say how often each position counts, one row per resampling; each once if not given.
     """
     measured = MeasuredCurve(rows)
     found = {name: measured.statistic(name, weights) for name in names}

@@ -19,11 +19,8 @@ def drifting_correlations(
 ) -> Float[Array, "draws quantities"]:
     """Return Spearman's correlations of quantities with values of which every wave along the items has a random sign.
 
-    Args:
-        ranks: `unit_ranks` of one quantity per row, the items in their order.
-        values: what they are correlated with.
-        draws: how many, an even number: with every set of signs comes its opposite, so that the median is 0.
-        rng: seeded.
+    `ranks` are `unit_ranks` of one quantity per row, the items in their order. `draws` is an even number: with every
+    set of signs comes its opposite, so that the median is 0.
     """
     waves = scipy.fft.dct(ranks, axis=1, norm="ortho")
     waves *= scipy.fft.dct(unit_ranks(values[None], np.float32), axis=1, norm="ortho")

@@ -120,7 +120,6 @@ def asked_positions(n: int) -> Int[Array, " queries"]:
 
 
 def kernel_of(parts: Iterable[tuple[Int[Array, " rows"], Float[Array, "rows n"]]], n: int, causal: bool) -> Kernel:
-    """Average attention weights by offset, given in parts: query positions, and their weights on all n keys."""
     sums = OffsetSums(n, causal)
     for positions, weights in parts:
         sums.add(positions, weights)
@@ -136,7 +135,6 @@ class OffsetSums:
         self._early, self._late = np.zeros((2, len(self._offsets)))
 
     def add(self, positions: Int[Array, " rows"], weights: Float[Array, "rows n"]) -> None:
-        """Add the weights on all keys of some query positions."""
         least = int(self._offsets[0])
         for position, row in zip(positions.tolist(), weights, strict=True):
             sums = self._late if position >= self._start else self._early

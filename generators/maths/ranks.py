@@ -67,15 +67,12 @@ def by_known(known: Bool[Array, "a n"]) -> Iterator[tuple[Bool[Array, " n"], lis
 
 @dataclass(frozen=True)
 class Ranked:
-    """Centred mid-ranks of a quantity over the items it is known for, 0 for the others."""
-
     known: Bool[Array, " n"]
     ranks: Float[Array, " n"]
     norm: float
 
 
 def rank(values: Float[Array, " n"], known: Bool[Array, " n"]) -> Ranked:
-    """Return centred mid-ranks of the known values."""
     from scipy.stats import rankdata
 
     ranks = np.zeros(len(values))

@@ -44,8 +44,7 @@ def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> NullSumma
 
     It is the draw that leaves fewer than 1 % of draws + 1 beyond it: the extreme one of 100, the second of 200.
 
-    Raises:
-        ValueError: fewer than 99 draws, too few for a limit that 1 % lie beyond.
+    Raises ValueError: fewer than 99 draws, too few for a limit that 1 % lie beyond.
     """
     count = len(draws)
     beyond_limit = int(LEVEL * (count + 1) + 1e-9)
@@ -57,7 +56,6 @@ def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> NullSumma
 
 
 def beyond(value: float, null: NullSummary) -> bool:
-    """Return whether a value passes the limit of a null, on the side that is evidence."""
     return bool(value > null.limit if null.sense == "at least" else value < null.limit)
 
 
@@ -70,12 +68,8 @@ def interval(draws: Float[Array, " draws"]) -> tuple[float, float]:
 def jackknife(values: Float[Array, " folds"], whole: float, counts: Float[Array, " folds"]) -> tuple[float, float]:
     """Return the 95 % interval of a value from what it is with each fold of windows left out.
 
-    Folds may differ in size (Busing, Meijer and van der Leeden 1999).
-
-    Args:
-        values: the value without each fold.
-        whole: the value of all windows.
-        counts: windows in each fold; those without any say nothing.
+    `counts` are windows in each fold, which may differ (Busing, Meijer and van der Leeden 1999); a fold without any
+    says nothing. `whole` is the value of all windows.
     """
     values, counts = values[counts > 0], counts[counts > 0]
     times = counts.sum() / counts
@@ -101,13 +95,7 @@ def item_weights(n: int, draws: int, rng: np.random.Generator) -> Float[Array, "
 
 
 def cluster_weights(clusters: Int[Array, " n"], draws: int, rng: np.random.Generator) -> Float[Array, "draws n"]:
-    """Return how often each item is drawn when whole clusters are, as many as there are.
-
-    Args:
-        clusters: the cluster that each item belongs to. Where all belong to one, items are drawn one by one.
-        draws: number of resamplings.
-        rng: seeded.
-    """
+    """Return how often each item is drawn when whole clusters are, as many as there are; items where there is one."""
     labels, of_item = np.unique(clusters, return_inverse=True)
     if len(labels) < 2:
         return item_weights(len(clusters), draws, rng)
@@ -229,9 +217,8 @@ def spreads(rows: Float[Array, "n d"], weights: Float[Array, "draws n"]) -> Floa
 def first_direction_cosine_of(rows: Float[Array, "n m"], rest: Float[Array, " d"]) -> Statistic:
     """Return the statistic |cos| of the first right singular vector with the mean.
 
-    Args:
-        rows: a matrix in its leading right singular vectors, in which the first of a resampling is sought.
-        rest: the part of the mean that lies outside them.
+    `rows` are a matrix in its leading right singular vectors, in which the first of a resampling is sought; `rest` is
+    the part of the mean that lies outside them.
     """
     m = rows.shape[1]
     upper = np.triu_indices(m)

@@ -128,9 +128,8 @@ def turned_mean_cosines(
 ) -> Float[Array, " draws"]:
     """Return |cos| of the first right singular vector of rows with their mean, the mean turned at random.
 
-    Args:
-        variances: eigenvalues of the rows' covariance.
-        mean_energy: squared length of their mean. A long one is the first direction wherever it points.
+    `variances` are eigenvalues of the rows' covariance, `mean_energy` is the squared length of their mean. A long one
+    is the first direction wherever it points.
     """
     means = rng.standard_normal((draws, len(variances)))
     means *= np.sqrt(mean_energy) / np.linalg.norm(means, axis=1, keepdims=True)

@@ -12,8 +12,6 @@ EQUAL = 1e-9  # relative to the largest eigenvalue: closer eigenvalues count as 
 
 @dataclass(frozen=True)
 class PCA:
-    """Principal components of rows, strongest first."""
-
     scores: Float[Array, "rows components"]
     variance_ratio: Float[Array, " components"]
     components: Float[Array, "components d"]
@@ -66,7 +64,6 @@ def variance_ratio(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
 
 
 def energy_ratio(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
-    """Return the squared singular values of uncentred rows as shares of their sum."""
     return _shares(_squared_singular_values(rows))
 
 
@@ -96,10 +93,7 @@ def subspace_size(n: int, d: int) -> int:
 
 
 def energy_share(weights: Float[Array, "d m"], basis: Float[Array, "d k"]) -> float | None:
-    """Return the share of the squared Frobenius norm of `weights` inside the span of an orthonormal basis.
-
-    None where the weights are all 0.
-    """
+    """Return the share of squared norm of `weights` in the span of an orthonormal basis; None for zeros."""
     total = float(np.sum(np.square(weights, dtype=np.float64)))
     return float(np.sum((basis.T @ weights) ** 2)) / total if total else None
 

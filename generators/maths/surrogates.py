@@ -41,18 +41,6 @@ def lag_one(scores: Float[Array, "rows c"]) -> float:
     return float(each @ energies / energies.sum()) if energies.any() else 0.0
 
 
-def width(correlation: float, n: int) -> float:
-    """Return the standard deviation, in rows, of the Gaussian that gives endless noise this lag-1 correlation.
-
-    0 if neighbours are uncorrelated, n / 2 at most.
-    """
-    if correlation <= 0:
-        return 0.0
-    widest = WIDEST * n
-    least = np.exp(-1 / (4 * widest**2))
-    return widest if correlation >= least else float(np.sqrt(-1 / (4 * np.log(correlation))))
-
-
 def matched_widths(
     correlation: float,
     n: int,
@@ -62,10 +50,10 @@ def matched_widths(
 ) -> Float[Array, " draws"]:
     """Return widths at which `smooth_curve` has this lag-1 correlation in its own leading components.
 
-    `width` is exact for endless noise with all its components. In a window of n rows, slow noise looks rougher,
-    because its mean is removed, and its leading components look smoother than all of it. So the width is calibrated
-    on simulated curves. One curve determines its width only roughly, so the widths returned vary as much as estimates
-    from curves of one width would.
+    Of endless noise with all its components, the correlation gives the width. In a window of n rows, slow noise looks
+    rougher, because its mean is removed, and its leading components look smoother than all of it. So the width is
+    calibrated on simulated curves. One curve determines its width only roughly, so the widths returned vary as much
+    as estimates from curves of one width would.
     """
     widths = np.geomspace(NARROWEST, max(WIDEST * n, 2 * NARROWEST), WIDTHS_TRIED)
     seen = [np.mean([_seen_correlation(n, each, rng, spreads) for _ in range(CURVES_TRIED)]) for each in widths]
@@ -165,13 +153,11 @@ def _spectrum(n: int, smoothing: float) -> tuple[Float[Array, " frequencies"], i
 def _waves(
     noise: Float[Array, "channels twice"], amplitudes: Float[Array, " frequencies"], length: int
 ) -> Float[Array, "length channels"]:
-    """Return the sum of waves whose real and imaginary parts are noise."""
     real, imaginary = np.hsplit(noise, 2)
     return scipy.fft.irfft((real + 1j * imaginary) * amplitudes, length, axis=1).T
 
 
 def random_walk(n: int, rng: np.random.Generator, channels: int = CHANNELS) -> Float[Array, "n channels"]:
-    """Return a walk of independent Gaussian steps."""
     return np.cumsum(rng.standard_normal((channels, n)), axis=1).T
 
 

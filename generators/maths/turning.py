@@ -37,7 +37,6 @@ class Plane:
 
     @property
     def winding(self) -> float:
-        """Return the turns, weighed by how much of the curve makes them and how steadily."""
         return self.share * self.turns * self.steadiness
 
 
@@ -73,9 +72,7 @@ def rotation_onto(source: Float[Array, "rows c"], target: Float[Array, "rows c"]
 def planes(scores: Float[Array, "rows c"], energy: float | None = None) -> tuple[Plane, ...]:
     """Return the planes of the best rotation of one step, strongest (by `winding`) first.
 
-    Args:
-        scores: principal scores about their mean.
-        energy: summed squares of the whole curve, of which planes hold shares; of the scores alone if not given.
+    `energy` is the summed squares of the whole curve, of which planes hold shares; of the scores alone if not given.
     """
     within = float(np.sum(scores**2))
     whole = within if energy is None else energy
@@ -121,29 +118,17 @@ def _plane(scores: Float[Array, "rows c"], axes: Float[Array, "c 2"], within: fl
     )
 
 
-def _rotated(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
-    return source @ rotation_onto(x, y)
-
-
 def _mapped(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
     affine = np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y, rcond=None)[0]
     return source @ affine[:-1] + affine[-1]
 
 
-def _still(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
-    return source
-
-
-def _shifted(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
-    return source + (y - x).mean(axis=0)
-
-
 # Maps fitted on rows x and y, applied to other rows.
 MAPS: Mapping[Map, Callable[[Array, Array, Array], Array]] = {
-    "rotation": _rotated,
+    "rotation": lambda x, y, source: source @ rotation_onto(x, y),
     "affine": _mapped,
-    "identity": _still,
-    "translation": _shifted,
+    "identity": lambda x, y, source: source,
+    "translation": lambda x, y, source: source + (y - x).mean(axis=0),
 }
 
 

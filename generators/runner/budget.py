@@ -16,18 +16,15 @@ ASSUMED_SPEED = {"cpu": 2.5e10, "cuda": 2e12}
 
 
 def assumed_speed(device: str, threads: int) -> float:
-    """Return the assumed floating point operations per second."""
     kind = device.partition(":")[0]
     return ASSUMED_SPEED[kind] * (threads if kind == "cpu" else 1)
 
 
 def affordable(count: int, operations: float, budget_s: float, speed: float) -> int:
-    """Return how many of `count` windows of `operations` each fit into the budget."""
     return min(count, max(FEWEST_WINDOWS, int(budget_s * speed / operations)))
 
 
 def chosen_device(wanted: str) -> str:
-    """Resolve "cpu", "cuda" or "auto" (a GPU if there is one) to a device."""
     if wanted == "cpu":
         return "cpu"
     try:

@@ -1,19 +1,14 @@
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from generators.runner import modules
 
 
-@contextmanager
-def held(blocks: Sequence[Any], channels: Any, levels: Any, *, last: bool) -> Iterator[None]:
-    """Run with channels of the stream held at `levels[i]` before block i, and if `last` after the last block.
+def held(blocks: Sequence[Any], channels: Any, levels: Any, *, last: bool) -> AbstractContextManager[None]:
+    """Run with channels of the stream held at `levels[i]` before block i, and if `last` before the final norm.
 
-    Args:
-        blocks: in order.
-        channels: which, a tensor of integers on the device.
-        levels: by stage, (stages, channels) or (stages, n, channels).
-        last: hold them before the final norm too.
+    `channels` is a tensor of integers on the device, `levels` is (stages, channels) or (stages, n, channels).
     """
 
     def set_to(stage: int, states: Any) -> Any:
@@ -30,35 +25,26 @@ def held(blocks: Sequence[Any], channels: Any, levels: Any, *, last: bool) -> It
     def after(_: Any, args: Any, output: Any) -> Any:
         return modules.with_returned(output, set_to(len(blocks), modules.returned(output)))
 
-    with ExitStack() as hooks:
+    def hooks() -> Iterator[Any]:
         for stage, block in enumerate(blocks):
-            hooks.callback(block.register_forward_pre_hook(before(stage), with_kwargs=True).remove)
+            yield block.register_forward_pre_hook(before(stage), with_kwargs=True)
         if last:
-            hooks.callback(blocks[-1].register_forward_hook(after).remove)
-        yield
+            yield blocks[-1].register_forward_hook(after)
+
+    return modules.hooked(hooks())
 
 
-@contextmanager
-def shifted(block: Any, by: Any) -> Iterator[None]:
-    """Run with a vector (d,) added to what a block is given, at every position."""
-
+def shifted(block: Any, by: Any) -> AbstractContextManager[None]:
     def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return modules.with_given(args, kwargs, modules.given(args, kwargs) + by)
 
-    with ExitStack() as hooks:
-        hooks.callback(block.register_forward_pre_hook(hook, with_kwargs=True).remove)
-        yield
+    return modules.hooked(part.register_forward_pre_hook(hook, with_kwargs=True) for part in [block])
 
 
-@contextmanager
-def silenced(joining: Any, channels: Sequence[int]) -> Iterator[None]:
-    """Run with these channels of what a module is given set to 0."""
-
+def silenced(joining: Any, channels: Sequence[int]) -> AbstractContextManager[None]:
     def hook(_: Any, args: tuple[Any, ...]) -> Any:
         joined = args[0].clone()
         joined[..., channels] = 0
         return (joined, *args[1:])
 
-    with ExitStack() as hooks:
-        hooks.callback(joining.register_forward_pre_hook(hook).remove)
-        yield
+    return modules.hooked(part.register_forward_pre_hook(hook) for part in [joining])

@@ -26,7 +26,6 @@ def common_beginning(ids: Int[Array, "rows n"]) -> tuple[int, Bool[Array, " rows
 
 
 def last_logits(model: Any, batch: Any, **options: Any) -> Any:
-    """Return the logits after the last token of each row, (rows, V)."""
     only = {LAST_ONLY: 1} if LAST_ONLY in inspect.signature(model.forward).parameters else {}
     return model(input_ids=batch, **options, **only).logits[:, -1]
 

@@ -9,15 +9,7 @@ from numpy import ndarray as Array
 from generators.base.runs import SeePredictions, WindowLoss, Windows
 from generators.runner.budget import FLOAT_BYTES, KEPT_BYTES
 
-
-class StatesOfBatch:
-    """The stages of a batch of windows as they come."""
-
-    def __init__(self, stages: int) -> None:
-        self.stages: list[Float[Array, "batch n d"]] = [np.empty((0, 0, 0), np.float32)] * stages
-
-    def add(self, stage: int, states: Float[Array, "batch n d"]) -> None:
-        self.stages[stage] = states.copy()  # a model may write over it
+StatesOfBatch = dict[int, Float[Array, "batch n d"]]  # by stage
 
 
 class KeptStates:
@@ -26,34 +18,28 @@ class KeptStates:
     def __init__(self, most: int = KEPT_BYTES) -> None:
         self._free = most
         self._windows: dict[bytes, tuple[StatesOfBatch, int]] = {}  # with the place in the batch
-        self._first: Int[Array, "1 n"] | None = None
+        self.first: Int[Array, "1 n"] | None = None  # the tokens of the first window that was kept
 
     def has(self, ids: Int[Array, "windows n"]) -> bool:
         return all(row.tobytes() in self._windows for row in ids)
 
     def at(self, stage: int, ids: Int[Array, "windows n"]) -> Float[Array, "windows n d"]:
         found = (self._windows[row.tobytes()] for row in ids)
-        return np.stack([batch.stages[stage][place] for batch, place in found])
+        return np.stack([batch[stage][place] for batch, place in found])
 
-    def first(self) -> Int[Array, "1 n"] | None:
-        """Return the tokens of the first window that was kept."""
-        return self._first
-
-    def room(self, ids: Int[Array, "windows n"], stages: int) -> StatesOfBatch | None:
-        """Return what is to be filled with the states of windows; None without room, or where they are kept."""
-        return None if self._free <= 0 or self.has(ids) else StatesOfBatch(stages)
+    def has_room(self, ids: Int[Array, "windows n"]) -> bool:
+        """Return whether the states of windows are to be kept: there is room for some, and they aren't here."""
+        return self._free > 0 and not self.has(ids)
 
     def keep(self, ids: Int[Array, "windows n"], states: StatesOfBatch) -> None:
-        self._free -= FLOAT_BYTES * sum(each.size for each in states.stages)
+        self._free -= FLOAT_BYTES * sum(each.size for each in states.values())
         if self._free < 0:
             return
         self._windows.update({row.tobytes(): (states, place) for place, row in enumerate(ids)})
-        self._first = ids[:1] if self._first is None else self._first
+        self.first = ids[:1] if self.first is None else self.first
 
 
 class KeptLoss:
-    """A loss whose values of the unchanged model are measured once."""
-
     def __init__(
         self,
         loss: WindowLoss,

@@ -86,7 +86,6 @@ class Drift:
         run_states(self._ids, lambda begin, states: self._before.update({begin: _unit(states).cpu()}))
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure; `see` is never called, since nothing is predicted."""
         losses = np.empty(len(self._ids))
 
         def measure(begin: int, states: Any) -> None:
@@ -147,7 +146,6 @@ def masked_places(windows: Windows) -> Bool[Array, "windows n"]:
 
 
 def _costs(begin: int, logits: Any, wanted: Any, see: SeePredictions | None) -> Float[Array, " tokens"]:
-    """Return -log p of the wanted tokens, after showing the predictions."""
     import torch
 
     if see is None:

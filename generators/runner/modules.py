@@ -1,17 +1,22 @@
 import inspect
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from generators.runner.errors import CannotRunError
 
 
-def find_blocks(model: Any, n_layer: int) -> list[Any]:
-    """Return the blocks of a model in order.
+@contextmanager
+def hooked(handles: Iterable[Any]) -> Iterator[None]:
+    """Run with hooks, given by a generator that registers each; afterwards they are removed."""
+    with ExitStack() as hooks:
+        for handle in handles:
+            hooks.callback(handle.remove)
+        yield
 
-    Raises:
-        CannotRunError: no list of modules has one for each layer.
-    """
+
+def find_blocks(model: Any, n_layer: int) -> list[Any]:
+    """Return the blocks of a model in order. Raises CannotRunError: no list of modules has one for each layer."""
     import torch
 
     for module in model.modules():
@@ -21,11 +26,7 @@ def find_blocks(model: Any, n_layer: int) -> list[Any]:
 
 
 def find_array(model: Any, name: str) -> Any:
-    """Return the parameter or buffer whose name is `name` but for prefixes.
-
-    Raises:
-        CannotRunError: none or several are.
-    """
+    """Return the parameter or buffer of a name, but for prefixes. Raises CannotRunError: none or several have it."""
     arrays = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     parts = name.split(".")
     for begin in range(len(parts) - 1):
@@ -48,13 +49,7 @@ def find_rotations(model: Any) -> list[Any]:
 def find_joining(blocks: Sequence[Any], width: int, run: Callable[[], Any]) -> list[Any]:
     """Return the module of every block that joins its heads: the last one with a matrix that its attention calls.
 
-    Args:
-        blocks: in order.
-        width: of all heads together.
-        run: runs the model once.
-
-    Raises:
-        CannotRunError: a block has none.
+    `width` is that of all heads together; `run` runs the model once. Raises CannotRunError: a block has none.
     """
     import torch
 
@@ -67,12 +62,14 @@ def find_joining(blocks: Sequence[Any], width: int, run: Callable[[], Any]) -> l
 
         return hook
 
-    with ExitStack() as hooks:
+    def noted() -> Iterator[Any]:
         for layer, block in enumerate(blocks):
             attention = next((part for part in block.modules() if "Attention" in type(part).__name__), None)
             for module in [] if attention is None else attention.modules():
                 if getattr(module, "weight", None) is not None and module.weight.ndim == 2:
-                    hooks.callback(module.register_forward_pre_hook(note(layer)).remove)
+                    yield module.register_forward_pre_hook(note(layer))
+
+    with hooked(noted()):
         run()
     if None in called:
         raise CannotRunError("Heads can't be silenced: where they are joined can't be found in this architecture.")

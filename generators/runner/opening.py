@@ -13,6 +13,7 @@ from numpy import ndarray as Array
 
 from generators.base.allocation import keep_freed_memory
 from generators.base.architecture import Architecture
+from generators.base.sentences import first
 from generators.runner.budget import BATCH_BYTES, DEFAULT_BUDGET_S, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
@@ -26,6 +27,7 @@ MEMORY_FACTOR = 1.5
 NAMED = 3  # absent tensors named in a sentence
 # Parts that no hidden state depends on; files of language models lack them.
 UNREAD = ("pooler.",)
+ALONE = "alone.gguf"  # away from its folder, whose other files transformers might read
 
 
 @dataclass(frozen=True)
@@ -51,20 +53,16 @@ def open_model(
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
 
     Args:
-        folder: the files of the checkpoint.
-        architecture: how it is built, from the family's table.
         position_tensor: the name of the tensor that holds the position embedding, by the family's table; None for
             models without one.
         first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
-        device: "cpu" or "cuda".
         threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
         budget_s: what a finding may take, by which it chooses how many windows it reads.
         tensors: in place of files that transformers can open, as it names and stores them.
         options: others of `OpenedModel`.
 
-    Raises:
-        CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
-            model that does not fit into memory, a device that isn't there.
+    Raises CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
+    model that does not fit into memory, a device that isn't there.
     """
     _check_installed()
     config = _read_config(folder)
@@ -120,11 +118,7 @@ def _check_memory(parameters: int, device: str) -> None:
 
 
 def parameters_of(folder: Path) -> int:
-    """Return how many numbers the safetensors files in a folder hold, by their headers.
-
-    Raises:
-        CannotRunError: there are none, or one is damaged.
-    """
+    """Return how many numbers the safetensors files of a folder hold. Raises CannotRunError: none, or damage."""
     files = sorted(folder.glob("model*.safetensors"))
     if not files:
         raise CannotRunError("The model can't be run: the checkpoint has no safetensors (pickles are never read).")
@@ -174,12 +168,11 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, d
         if absent:  # missing from the head or the model: opening it without a head shows which
             model, absent = _from_pretrained(transformers.AutoModel, folder, config)
     if absent:
-        raise CannotRunError(f"The model can't be run: the checkpoint lacks {_some(absent)}.")
+        raise CannotRunError(f"The model can't be run: the checkpoint lacks {first(sorted(absent), NAMED)}.")
     return model
 
 
 def _filled(config: Mapping[str, Any], tensors: Tensors) -> Any:
-    """Return a causal model made from its config, with these tensors."""
     import torch
     import transformers
 
@@ -199,8 +192,27 @@ def _filled(config: Mapping[str, Any], tensors: Tensors) -> Any:
         raise CannotRunError(_not_opened(config, error)) from error
     tied = {"lm_head.weight"} if config.get("tie_word_embeddings") else set()
     if odd := [*sorted({*lacking} - tied), *beyond]:
-        raise CannotRunError(f"The model can't be run: its file and transformers' model differ in {_some(odd)}.")
+        raise CannotRunError(
+            f"The model can't be run: its file and transformers' model differ in {first(sorted(odd), NAMED)}."
+        )
     return model
+
+
+def write_config_and_tokenizer(file: Path, config: Mapping[str, Any], folder: Path) -> None:
+    """Write config.json, and the tokenizer that transformers makes from a GGUF file's own."""
+    from transformers import AutoTokenizer
+
+    (folder / CONFIG).write_text(json.dumps(dict(config)), "utf-8")
+    (folder / ALONE).symlink_to(file.resolve())
+    try:
+        made = AutoTokenizer.from_pretrained(
+            str(folder), gguf_file=ALONE, trust_remote_code=False, local_files_only=True
+        )
+        made.backend_tokenizer.save(str(folder / "tokenizer.json"))
+    except Exception as error:  # transformers and tokenizers raise all kinds of errors
+        raise CannotRunError(
+            f"The model can't be run: transformers can't read its file's tokenizer ({line_of(error)})."
+        ) from error
 
 
 def _fuse_activations(model: Any) -> None:
@@ -215,7 +227,6 @@ def _fuse_activations(model: Any) -> None:
 
 
 def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """Return a model and the names of the tensors that it needs and the files lack."""
     import torch
 
     try:
@@ -233,7 +244,9 @@ def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tupl
         raise CannotRunError(_not_opened(config, error)) from error
     wrong = [entry if isinstance(entry, str) else entry[0] for entry in info["mismatched_keys"]]
     if wrong:
-        raise CannotRunError(f"The model can't be run: {_some(wrong)} has not the shape that {CONFIG} asks for.")
+        raise CannotRunError(
+            f"The model can't be run: {first(sorted(wrong), NAMED)} has not the shape that {CONFIG} asks for."
+        )
     return model, {name for name in info["missing_keys"] if not any(part in name for part in UNREAD)}
 
 
@@ -244,12 +257,6 @@ def _not_opened(config: Mapping[str, Any], error: BaseException) -> str:
         f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
         f"{str(config.get('model_type'))!r} ({line_of(error)})."
     )
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-    return ", ".join(listed[:NAMED]) + more
 
 
 def _gib(size: int) -> str:

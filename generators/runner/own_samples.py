@@ -42,24 +42,17 @@ class SampleWriter(Protocol):
     remember: Callable[[Callable[[], TextChoice]], TextChoice]
 
     @property
-    def config(self) -> Any:
-        """Return the transformers config of the model."""
+    def config(self) -> Any: ...
 
-    def operations(self, length: int) -> float:
-        """Return the operations that one window takes."""
+    def operations(self, length: int) -> float: ...
 
-    def unstored_loss(self, windows: Windows) -> WindowLoss:
-        """Return the loss on windows."""
+    def unstored_loss(self, windows: Windows) -> WindowLoss: ...
 
-    def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]:
-        """Return samples written after `start`."""
+    def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]: ...
 
 
 def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
-    """Return the shipped text if the model predicts it better than token frequencies do, else its own samples.
-
-    Both are decided and made once for the same weights, code and libraries.
-    """
+    """Return the shipped text if the model predicts it better than token frequencies do, else its own samples."""
     found = run.remember(lambda: _known(run, shipped))
     if found["loss"] < found["entropy"]:
         return shipped
@@ -85,11 +78,7 @@ def written_by(run: SampleWriter) -> TokenizedText:
 
 
 def start_token(config: Any, vocab_size: int) -> int:
-    """Return the token that a model's texts begin with: its own, else the one that ends them.
-
-    Raises:
-        CannotRunError: its config names neither.
-    """
+    """Return the token that a model's texts begin with: its own, else the one that ends them."""
     settings = config.get_text_config()
     named = (getattr(settings, name, None) for name in ("bos_token_id", "eos_token_id"))
     found = [token for token in named if isinstance(token, int) and 0 <= token < vocab_size]

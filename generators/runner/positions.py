@@ -1,6 +1,6 @@
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,27 +54,22 @@ class Positions:
     def ids(self, ids: Float[Array, " n"]) -> Iterator[None]:
         """Run with token t at position `ids[t]`, which may be a fraction; equal ids remove all positions.
 
-        Raises:
-            CannotRunError: the model has a table, whose rows only whole ids could name.
+        Raises CannotRunError: the model has a table, whose rows only whole ids could name.
         """
         import torch
 
         if self.kind == "table":
             raise CannotRunError("Position ids can't be replaced: this model looks its positions up in a table.")
         places = torch.from_numpy(np.array(ids, np.float32))
-        with ExitStack() as hooks:
-            if self.kind == "rotary":
-                for rotation in modules.find_rotations(self.model):
-                    hook = rotation.register_forward_pre_hook(_with_ids(places), with_kwargs=True)
-                    hooks.callback(hook.remove)
-            else:
-                config = self.model.config
-                in_mask = _in_masks(config)
-                argument = ALIBI_ARGUMENTS[config.model_type]
-                replace = _in_mask(config, places) if in_mask else _with_distances(argument, places)
-                for block in self.blocks:  # before `add_slopes_once`, which removes the source of the slopes
-                    hook = block.register_forward_pre_hook(replace, with_kwargs=True, prepend=True)
-                    hooks.callback(hook.remove)
+        if self.kind == "rotary":
+            found, replace = modules.find_rotations(self.model), _with_ids(places)
+        else:
+            config, found = self.model.config, list(self.blocks)
+            argument = ALIBI_ARGUMENTS[config.model_type]
+            replace = _in_mask(config, places) if _in_masks(config) else _with_distances(argument, places)
+        # prepended: before `add_slopes_once`, which removes the source of the slopes
+        hooks = (part.register_forward_pre_hook(replace, with_kwargs=True, prepend=True) for part in found)
+        with modules.hooked(hooks):
             yield
 
     @contextmanager

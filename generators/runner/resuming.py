@@ -11,13 +11,9 @@ SAME = 1e-4  # largest difference of states that are the same, relative to the l
 
 @contextmanager
 def only(blocks: Sequence[Any], part: range, states: Any, beside: int | None) -> Iterator[None]:
-    """Run some blocks, the first of them on `states`; the others return what they are given.
+    """Run some blocks, the first of them on `states` (batch, n, d); the others return what they are given.
 
-    Args:
-        blocks: in order.
-        part: which are run.
-        states: what the first one is given, (batch, n, d).
-        beside: how many values blocks return beside the stream; None where they return the stream alone.
+    `beside` is how many values blocks return beside the stream; None where they return the stream alone.
     """
 
     def passed(*args: Any, **kwargs: Any) -> Any:
@@ -41,11 +37,7 @@ def same_from_the_middle(
 ) -> tuple[int | None] | None:
     """Return how many values blocks return beside the stream, if a run from the middle gives what a whole one does.
 
-    Args:
-        blocks: in order.
-        middle: where to begin.
-        states: what the block there is given in a whole run.
-        run: runs the model and returns its last hidden states.
+    `states` are what the block in the middle is given in a whole run; `run` returns the last hidden states.
     """
     outputs: list[Any] = []
     hook = blocks[-1].register_forward_hook(lambda _, args, output: outputs.append(output))

@@ -36,10 +36,7 @@ Remember = Callable[[Callable[[], TextChoice]], TextChoice]  # returns the store
 
 
 class OpenedModel:
-    """One model and the text that it is run on.
-
-    Not for several threads at once: what is replaced is replaced for all.
-    """
+    """One model and its text. Not for several threads at once: what is replaced is replaced for all."""
 
     def __init__(
         self,
@@ -69,13 +66,7 @@ class OpenedModel:
         self.begin(budget_s)
 
     def begin(self, budget_s: float, watch: Watch | None = None, unfinished: Path | None = None) -> None:
-        """Begin to measure something.
-
-        Args:
-            budget_s: what it may take, in seconds.
-            watch: is called with the share that is done.
-            unfinished: a folder for this result alone, in which losses are stored until it is finished.
-        """
+        """Begin to measure something, with losses stored in the folder `unfinished` until it is done."""
         self.budget_s, self._watch, self._unfinished = budget_s, watch, unfinished
         self._losses = 0
         self.was_cut = False  # whether fewer windows were read than asked for, for lack of time
@@ -200,12 +191,9 @@ class OpenedModel:
     def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]:
         """Return what a causal model writes after the token `start`, at temperature 1 and with nothing cut off.
 
-        Args:
-            start: the token before the first one that is written.
-            drawn: uniform numbers in [0, 1): each chooses a token by the cumulated probabilities.
+        Each of the uniform numbers `drawn` chooses a token by the cumulated probabilities.
 
-        Raises:
-            CannotRunError: the model can't continue from what it computed before.
+        Raises CannotRunError: the model can't continue from what it computed before.
         """
         tokens = torch.full((len(drawn), 1), start, device=self.device)
         past, written = None, []
@@ -237,8 +225,7 @@ class OpenedModel:
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
         """Call `see` with a layer, the first window of the batch, and what the layer's MLP writes, (windows, n, d).
 
-        Returns:
-            Whether it could be seen: not all architectures have a module for it.
+        Return whether it could be seen: not all architectures have a module for it.
         """
         found = [watching.mlp_of(block) for block in self._blocks]
         if None in found:
@@ -248,7 +235,7 @@ class OpenedModel:
         def wrote(layer: int, output: Any) -> None:
             see(layer, first, output.detach().reshape(shape).cpu().numpy())
 
-        with watching.mlps(found, wrote):
+        with watching.outputs(found, wrote):
             for begin, batch in self._batches(ids, self._base_bytes(ids)):
                 first = begin
                 self._base_states(batch)
@@ -264,14 +251,9 @@ class OpenedModel:
     ) -> None:
         """Call `see` with a layer, the first window of the batch, and its attention (windows, heads, n, n).
 
-        One layer of one batch is in memory at a time.
-
-        Args:
-            ids: tokens.
-            see: is called.
-            scores: give what the softmax is taken of, up to a constant of each query; where that can't be seen, the
-                logarithm of attention.
-            layers: only these, all if not given; others are run only where these depend on them.
+        One layer of one batch is in memory at a time. With `scores`, give what the softmax is taken of, up to a
+        constant of each query; where that can't be seen, the logarithm of attention. Of `layers`, if given, others
+        are run only where these depend on them.
         """
         wanted, at = range(len(self._blocks)) if layers is None else layers, 0
 
@@ -321,11 +303,8 @@ class OpenedModel:
     ) -> AbstractContextManager[None]:
         """Run with channels of the stream held at `values[i]` before block i, and if asked after the last block.
 
-        Args:
-            channels: which.
-            values: by stage, the same at all positions or (stages, n, channels); one row more than there are blocks
-                if `last`.
-            last: hold them before the final norm too; a model that ends with a block has none.
+        `values` are the same at all positions or (stages, n, channels), with one stage more than there are blocks if
+        `last`, which holds them before the final norm, too; a model that ends with a block has none.
         """
         places = torch.as_tensor(list(channels), device=self.device)
         return self._shared.changed_from(
@@ -336,7 +315,6 @@ class OpenedModel:
         return self._shared.changed_from(BEFORE, changing.shifted(self._blocks[0], self._on_device(by)))
 
     def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
-        """Run with what these heads of a layer write set to 0, before their layer's output matrix."""
         width = self.architecture.d_head
         channels = [head * width + i for head in heads for i in range(width)]
         return self._shared.changed_from(layer, changing.silenced(self._outputs[layer], channels))
@@ -355,7 +333,6 @@ class OpenedModel:
     # Running
 
     def unstored_loss(self, windows: Windows) -> WindowLoss:
-        """Return `loss` without storing it for interrupted runs."""
         if not self.predicts:
             return Drift(self.states_on_device, windows)
         kind = NextToken if self.architecture.causal else MaskedTokens
@@ -386,7 +363,6 @@ class OpenedModel:
 
     @cached_property
     def _outputs(self) -> list[Any]:
-        """The module of every block that joins its heads."""
         with self._computing():
             two = self._as_it_is(np.zeros((1, 2), np.int64))
             width = self.architecture.n_head * self.architecture.d_head

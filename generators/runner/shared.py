@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.runner import watching
-from generators.runner.kept import KeptStates
+from generators.runner.kept import KeptStates, StatesOfBatch
 from generators.runner.resuming import only, same_from_the_middle
 
 Show = Callable[[int, Float[Array, "batch n d"]], None]  # called with a stage and its states
@@ -38,7 +38,6 @@ class SharedStates:
     def each_stage(
         self, ids: Int[Array, "windows n"], batches: Iterable[tuple[int, Any]], see: Callable[[int, int, Array], None]
     ) -> None:
-        """Call `see` with a stage, the first window of the batch, and its states."""
         for begin, batch in batches:
             rows = ids[begin : begin + len(batch)]
             if not self.changes and self._kept.has(rows):
@@ -51,23 +50,23 @@ class SharedStates:
         """Return the last hidden states of a batch; keep all of its states where there is room, and show them."""
         blocks = self._find_blocks()
         stages = len(blocks) + 2
-        into = None if self.changes else self._kept.room(rows, stages)
-        if into is None and show is None:
+        keep, states = not self.changes and self._kept.has_room(rows), StatesOfBatch()
+        if not keep and show is None:
             return self._run(batch)
 
-        def seen(stage: int, states: Any) -> None:
-            array = states.detach().cpu().numpy()
-            if into is not None:
-                into.add(stage, array)
+        def seen(stage: int, found: Any) -> None:
+            array = found.detach().cpu().numpy()
+            if keep:
+                states[stage] = array.copy()  # a model may write over it
             if show is not None:
                 show(stage, array)
 
-        after = watching.stream_after(blocks[-1], lambda states: seen(stages - 1, states))
+        after = watching.outputs([blocks[-1]], lambda _, states: seen(stages - 1, states))
         with watching.stream_before(blocks, seen), after:
             found = self._run(batch)
         seen(stages - 2, found)
-        if into is not None:
-            self._kept.keep(rows, into)
+        if keep:
+            self._kept.keep(rows, states)
         return found
 
     @contextmanager
@@ -102,7 +101,7 @@ class SharedStates:
 
     def _form(self) -> tuple[int | None] | None:
         """Return what blocks return beside the stream, None where nothing is kept or blocks can't be passed by."""
-        rows = self._kept.first()
+        rows = self._kept.first
         if rows is None:
             return None
         middle = len(self._find_blocks()) // 2

@@ -1,7 +1,6 @@
 """Models that transformers builds in ways of their own, put into the form in which the runner follows all others.
 
-What they compute stays the same. This stands apart from `opening`, whose code is in the key of every result: for the
-models that are in that form anyway, nothing has to be measured again.
+What they compute stays the same.
 """
 
 from typing import Any

@@ -4,7 +4,7 @@ Each is a context in which a function is called with the tensors themselves, on 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -17,8 +17,7 @@ SOFTMAXES = (torch.softmax, torch.nn.functional.softmax, torch.Tensor.softmax)
 MLPS = ("mlp", "feedforward", "feed_forward", "ffn", "densereludense")  # substrings of module or class names
 
 
-@contextmanager
-def stream_before(blocks: Sequence[Any], see: Callable[[int, Any], None]) -> Iterator[None]:
+def stream_before(blocks: Sequence[Any], see: Callable[[int, Any], None]) -> AbstractContextManager[None]:
     """Call `see` with a stage and what its block is given, (batch, n, d)."""
 
     def before(stage: int) -> Any:
@@ -27,33 +26,18 @@ def stream_before(blocks: Sequence[Any], see: Callable[[int, Any], None]) -> Ite
 
         return hook
 
-    with ExitStack() as hooks:
-        for stage, block in enumerate(blocks):
-            hooks.callback(block.register_forward_pre_hook(before(stage), with_kwargs=True).remove)
-        yield
+    return modules.hooked(
+        block.register_forward_pre_hook(before(stage), with_kwargs=True) for stage, block in enumerate(blocks)
+    )
 
 
-@contextmanager
-def stream_after(block: Any, see: Callable[[Any], None]) -> Iterator[None]:
-    """Call `see` with what a block returns, (batch, n, d)."""
-    handle = block.register_forward_hook(lambda _, args, output: see(modules.returned(output)))
-    try:
-        yield
-    finally:
-        handle.remove()
+def outputs(found: Sequence[Any], see: Callable[[int, Any], None]) -> AbstractContextManager[None]:
+    """Call `see` with the number of a module and what it returns: (batch, n, d), of an MLP perhaps (batch x n, d)."""
 
+    def after(number: int) -> Any:
+        return lambda _, args, output: see(number, modules.returned(output))
 
-@contextmanager
-def mlps(found: Sequence[Any], see: Callable[[int, Any], None]) -> Iterator[None]:
-    """Call `see` with a layer and what its MLP adds to the stream, (batch, n, d) or (batch x n, d)."""
-
-    def after(layer: int) -> Any:
-        return lambda _, args, output: see(layer, modules.returned(output))
-
-    with ExitStack() as hooks:
-        for layer, mlp in enumerate(found):
-            hooks.callback(mlp.register_forward_hook(after(layer)).remove)
-        yield
+    return modules.hooked(module.register_forward_hook(after(number)) for number, module in enumerate(found))
 
 
 def mlp_of(block: Any) -> Any:
@@ -65,8 +49,6 @@ def mlp_of(block: Any) -> Any:
 
 
 class _LastSoftmax(TorchFunctionMode):  # type: ignore[misc]  # torch declares no types
-    """Remembers the input of the last softmax."""
-
     given: Any = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -86,11 +68,9 @@ class _LastSoftmax(TorchFunctionMode):  # type: ignore[misc]  # torch declares n
 def attention(
     blocks: Sequence[Any], see: Callable[[int, Any], None], part: range, *, scores: bool = False
 ) -> Iterator[Callable[[], None]]:
-    """Call `see` with a layer and its attention or its scores, (batch, heads, n, n); gives what is to end a batch.
+    """Call `see` with a layer in `part` and its attention or scores, (batch, heads, n, n); yield what ends a batch.
 
-    Only layers in `part` are seen.
-
-    What ends a batch raises CannotRunError where the attention of some layer wasn't seen.
+    That raises CannotRunError where the attention of some layer wasn't seen.
     """
     seen = set[int]()
     softmax = _LastSoftmax()
@@ -109,11 +89,11 @@ def attention(
             raise CannotRunError("Where heads look can't be seen in this architecture.")
         seen.clear()
 
-    with ExitStack() as hooks:
-        for layer in part:
-            for module in blocks[layer].modules():
-                if "Attention" in type(module).__name__:
-                    hooks.callback(module.register_forward_hook(after(layer)).remove)
-        if scores:
-            hooks.enter_context(softmax)
+    hooks = (
+        module.register_forward_hook(after(layer))
+        for layer in part
+        for module in blocks[layer].modules()
+        if "Attention" in type(module).__name__
+    )
+    with modules.hooked(hooks), softmax if scores else nullcontext():
         yield end

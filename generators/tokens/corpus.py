@@ -12,56 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import HUB_ID
 
 LONGEST_PIECE = 1 << 18
 GZIP = ".gz"
-
-
-class TextSource(Protocol):
-    @property
-    def size(self) -> int | None:
-        """Return the size of the text in bytes, None if unknown."""
-
-    @property
-    def identity(self) -> str:
-        """Return a value that changes with the text."""
-
-    def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
-        """Yield the pieces from position `start` on, each with the position after it."""
-
-
-@dataclass(frozen=True)
-class TextCorpus:
-    """Sources and the tokenizer that they are read with; `size` is the number of tokens V that are counted."""
-
-    sources: Sequence[TextSource]
-    tokenizer: Path
-    size: int
-
-    def fingerprint(self) -> str:
-        parts = [
-            LONGEST_PIECE,
-            self.size,
-            hashlib.sha256(self.tokenizer.read_bytes()).hexdigest(),
-            [source.identity for source in self.sources],
-        ]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-    def n_bytes(self) -> int | None:
-        sizes = [source.size for source in self.sources]
-        return None if None in sizes else sum(size or 0 for size in sizes)
-
-
-def open_sources(names: Sequence[str], *, offline: bool = False) -> list[TextSource]:
-    """Return what the user named: text files (`.gz` too), or Hugging Face datasets unless `offline`.
-
-    Raises InputError: there is no such file or dataset, or it may not be asked for.
-    """
-    return [_open_source(name, offline) for name in names]
 
 
 @dataclass(frozen=True)
@@ -100,8 +57,6 @@ class TextFile:
 
 @dataclass(frozen=True)
 class HubDataset:
-    """The rows of a dataset on the Hugging Face hub; positions are rows."""
-
     name: str
     column: str
     identity: str
@@ -111,6 +66,32 @@ class HubDataset:
     def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
         for number, row in enumerate(self.rows.skip(start), start=start + 1):
             yield str(row[self.column]).encode("utf-8", "replace"), number
+
+
+TextSource = TextFile | HubDataset  # `pieces` from a position on, each with the position after it
+
+
+@dataclass(frozen=True)
+class TextCorpus:
+    """Sources and the tokenizer that they are read with; `size` is the number of tokens V that are counted."""
+
+    sources: Sequence[TextSource]
+    tokenizer: Path
+    size: int
+
+    def fingerprint(self) -> str:
+        tokenizer = hashlib.sha256(self.tokenizer.read_bytes()).hexdigest()
+        parts = [LONGEST_PIECE, self.size, tokenizer, [source.identity for source in self.sources]]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def n_bytes(self) -> int | None:
+        sizes = [source.size for source in self.sources]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def open_sources(names: Sequence[str], *, offline: bool = False) -> list[TextSource]:
+    """Return text files (`.gz` too), or Hugging Face datasets unless `offline`. Raises InputError: there is none."""
+    return [_open_source(name, offline) for name in names]
 
 
 def _open_source(name: str, offline: bool) -> TextSource:

@@ -20,9 +20,8 @@ from jaxtyping import Int
 from numpy import ndarray as Array
 
 import generators.base.progress as reporting
-from generators.base.errors import AtlasError, InputError
+from generators.base.errors import AtlasError, InputError, raise_unless_panic
 from generators.base.files import replacing
-from generators.base.panics import raise_unless_panic
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
@@ -43,16 +42,12 @@ class Position:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Pieces that are encoded together, and the position after them."""
-
     pieces: list[bytes]
     end: Position
 
 
 @dataclass(frozen=True)
 class CountsSoFar:
-    """The counts of a corpus up to a position, and how many bytes of text that was."""
-
     counts: Int[Array, " V"]
     position: Position
     n_bytes: int
@@ -69,16 +64,10 @@ def count_corpus(
     The counts so far are written to `<output>.partial.npz` after every chunk. An interrupted run continues
     from there when it is started again, and gives the same counts.
 
-    Args:
-        corpus: what is counted.
-        output: becomes an int64 array of `corpus.size` counts.
-        jobs: the number of threads that encode.
-        report: is called after every chunk.
-        chunk_bytes: the text in a chunk is about as long.
+    Counts are int64. `jobs` is the number of threads that encode; `report` is called after every chunk.
 
-    Raises:
-        InputError: the output can't be there, a source can't be read, or the partial counts are of something else.
-        AtlasError: the disk is full.
+    Raises InputError: the output can't be there, a source can't be read, or the partial counts are of something else.
+    AtlasError: the disk is full.
     """
     if not output.parent.is_dir() or output.is_dir():
         why = "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"
@@ -98,10 +87,7 @@ def count_corpus(
 
 
 def vocabulary_size(files: Files, family: str | None) -> int:
-    """Return the number of tokens that a model has embeddings of, by its config.json.
-
-    Raises InputError: it has none, or it can't be used.
-    """
+    """Return how many tokens a model embeds, by its config.json. Raises InputError: none, or it can't be read."""
     config = files.config()
     size = read_architecture(config, choose_family(config, family, files.stack)).vocab_size
     if size is None:

@@ -47,13 +47,8 @@ def token_frequencies(
 
     Counts shipped with the model; counts over a corpus that the user names; word frequencies; always the token index.
 
-    Args:
-        files: the checkpoint, which may hold `token_counts.npy`.
-        model_frequency: the best source that the registry gives the model; word frequencies are looked up only where
-            it is "wordfreq".
-        vocabulary: without one, no word can be looked up.
-        size: the number of tokens V.
-        extra_counts: a file as `atlas count-tokens` writes it.
+    Word frequencies are looked up only where `model_frequency`, the best source that the registry gives the model,
+    is "wordfreq". `extra_counts` is a file as `atlas count-tokens` writes it.
     """
     found = []
     shipped = files.fetch(COUNTS)
@@ -69,11 +64,7 @@ def token_frequencies(
 
 
 def read_counts(path: Path, size: int) -> Int[Array, " V"]:
-    """Read how often each token was counted.
-
-    Raises:
-        InputError: it isn't an int64 array of `size` counts, or nothing was counted.
-    """
+    """Read int64 counts of `size` tokens. Raises InputError: the file holds none, or nothing was counted."""
     try:
         counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickles and no more than the file has
     except Exception as error:  # NumPy raises all kinds of errors for damaged headers

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from generators.base.panics import raise_unless_panic
+from generators.base.errors import raise_unless_panic
 from generators.checkpoint.sources import CONFIG, Files
 
 # What transformers calls SentencePiece's model.
@@ -55,7 +55,6 @@ def as_json(tokenizer: Any) -> str | None:
 
 
 def strings(tokenizer: Any, ids: list[int]) -> list[str | None]:
-    """Return what a tokenizer calls ids; None for those that it doesn't know."""
     known = tokenizer.get_vocab()
     names = {i: string for string, i in known.items()}
     return [names.get(i) for i in ids]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from generators.base import notices
-from generators.base.errors import InputError
-from generators.base.panics import raise_unless_panic
+from generators.base.errors import InputError, raise_unless_panic
 from generators.checkpoint.sources import Files, check_size
 from generators.tokens.own_tokenizer import SENTENCEPIECE, as_json, own_tokenizer, strings
 from generators.tokens.readable import readable_form
@@ -165,11 +164,9 @@ def _ids_in(content: object) -> Iterator[int]:
 def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
     """Read a model's vocabulary; None where there is no tokenizer file, or none whose tokens are certain.
 
-    Args:
-        files: of a GGUF file its own tokens are read; of others `tokenizer.json`, or else `vocab.json` with
-            `merges.txt`, or `vocab.txt`, or SentencePiece's model; tokens that were added later are in further files.
-        size: the number of rows of E; ids for which the tokenizer has no token get a placeholder, tokens beyond are
-            left out.
+    Of a GGUF file its own tokens are read; of others `tokenizer.json`, or else `vocab.json` with `merges.txt`, or
+    `vocab.txt`, or SentencePiece's model. `size` is the number of rows of E: ids for which the tokenizer has no token
+    get a placeholder, tokens beyond are left out.
     """
     if files.is_gguf:
         return _certain(files, _read_gguf(files), size)
@@ -294,7 +291,6 @@ def _added_later(files: Files) -> dict[int, tuple[str, bool]]:
 
 
 def _object(files: Files, name: str) -> dict[str, Any]:
-    """Return a small JSON file; empty where it isn't there. Raises InputError: it is no JSON object."""
     path = files.fetch(name)
     if path is None:
         return {}
@@ -361,7 +357,6 @@ def _read_word_pieces(paths: Sequence[Path], files: Files) -> Tokens | None:
 
 
 def _why_no_word_pieces(ids: Mapping[str, int], files: Files) -> str:
-    """Return why lines of vocab.txt aren't WordPiece's tokens; empty where they are."""
     said = _object(files, TOKENIZER_CONFIG).get("tokenizer_class")
     if isinstance(said, str) and not WORD_PIECE_CLASS.fullmatch(said):
         return f"is of {said[:60]}, which the atlas doesn't read"

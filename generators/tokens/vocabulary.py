@@ -103,7 +103,6 @@ class ModelVocabulary:
 
     @cached_property
     def _joined(self) -> tuple[bytes, Int[Array, " V"]]:
-        """Return the bytes of all tokens one after another, and where each ends."""
         return b"".join(self.raw_bytes), np.cumsum([len(text) for text in self.raw_bytes])
 
     def _spelled_with(self, token_id: int) -> Iterator[int]:
@@ -119,8 +118,6 @@ class ModelVocabulary:
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its raw bytes, its readable form, and what its tokenizer says of it."""
-
     text: bytes
     readable: str
     marks_space: bool

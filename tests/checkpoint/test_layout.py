@@ -8,7 +8,7 @@ import pytest
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.sources import in_folder, pickled
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import check_layout
 from tests.checkpoint import other_software as other
 from tests.checkpoint.test_formats import opened
 from tests.checkpoint.test_pickled import OLDER, older

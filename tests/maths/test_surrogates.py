@@ -29,16 +29,6 @@ def test_lag_one_of_known_curves():
     assert surrogates.lag_one(np.zeros((20, 0))) == surrogates.lag_one(np.ones((20, 2))) == 0
 
 
-@pytest.mark.parametrize("smoothing", [0.5, 1, 5, 46])
-def test_the_width_that_gives_a_correlation(smoothing):
-    assert surrogates.width(np.exp(-1 / (4 * smoothing**2)), 1000) == pytest.approx(smoothing)
-
-
-def test_there_is_no_width_without_correlation_and_one_for_any():
-    assert surrogates.width(0.0, 100) == surrogates.width(-0.5, 100) == 0
-    assert surrogates.width(1.0, 100) == surrogates.width(1 - 1e-12, 100) == 50
-
-
 @pytest.mark.parametrize(("n", "smoothing"), [(256, 1), (256, 5), (256, 30), (512, 60), (100, 12)])
 def test_matched_widths_are_those_that_noise_was_made_with(n, smoothing):
     rng = np.random.default_rng(0)

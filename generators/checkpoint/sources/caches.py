@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
@@ -26,24 +27,21 @@ class CachedModel:
     used: float
     size: int
     name: str
-    revisions: tuple[str, ...]
+    repo: Any  # huggingface_hub's CachedRepoInfo
 
     def in_words(self) -> str:
-        """Return its name, its size, and when it was last used."""
         days = int((time.time() - self.used) / DAY)
         when = "today" if days < 1 else f"{days} day{'s' * (days > 1)} ago"
         return f"{self.name}: {in_bytes(self.size)}, last used {when}"
 
 
 def hub_folder() -> Path:
-    """Return the folder of the hub client's cache (HF_HOME, HF_HUB_CACHE)."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
 
 
 def hub_models() -> list[CachedModel]:
-    """Return the models in the hub client's cache, the least recently used first."""
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
@@ -51,19 +49,9 @@ def hub_models() -> list[CachedModel]:
         repos = scan_cache_dir(hub_folder()).repos
     except CacheNotFound:
         return []
-    return sorted(
-        (
-            CachedModel(
-                repo.last_accessed,
-                repo.size_on_disk,
-                repo.repo_id,
-                tuple(each.commit_hash for each in repo.revisions),
-            )
-            for repo in repos
-            if repo.repo_type == "model"
-        ),
-        key=lambda model: model.used,
-    )
+    of_models = (repo for repo in repos if repo.repo_type == "model")
+    models = (CachedModel(repo.last_accessed, repo.size_on_disk, repo.repo_id, repo) for repo in of_models)
+    return sorted(models, key=lambda model: model.used)
 
 
 def parsed_size(text: str) -> int:
@@ -81,7 +69,6 @@ def parsed_size(text: str) -> int:
 
 
 def overview() -> list[tuple[str, str, str]]:
-    """Return a row for each cache: what it holds, its size, and where it is."""
     cache, models = TensorCache(default_folder()), hub_models()
     tensors, notes = cache.tensors(), cache.notes()
     return [
@@ -91,7 +78,6 @@ def overview() -> list[tuple[str, str, str]]:
 
 
 def advice() -> Iterator[str]:
-    """Yield what can be done about the size of both."""
     limit, models = in_bytes(capacity()), hub_models()
     yield f"The atlas's cache stays below {limit} (ATLAS_CACHE_GB): what was unused longest goes first."
     yield "To make it smaller: atlas cache --prune 5GB. To empty it: atlas cache --prune 0."
@@ -104,8 +90,7 @@ def advice() -> Iterator[str]:
 def prune(most: int, *, hub: bool = False) -> Iterator[str]:
     """Remove what was unused longest until at most so many bytes are left, and say what, before it is removed.
 
-    Args:
-        hub: count the hub client's cache, too, and remove models from it. Otherwise only tensors are removed.
+    `hub`: count the hub client's cache, too, and remove models from it. Otherwise only tensors are removed.
     """
     cache = TensorCache(default_folder())
     everything: list[CachedFile | CachedModel] = [*cache.tensors(), *(hub_models() if hub else ())]
@@ -145,9 +130,8 @@ def _remove_model(model: CachedModel) -> None:
     """Remove all revisions of a model, and of no other that a commit of the same name could belong to."""
     from huggingface_hub import scan_cache_dir
 
-    found = scan_cache_dir(hub_folder())
-    of_model = frozenset(repo for repo in found.repos if (repo.repo_type, repo.repo_id) == ("model", model.name))
-    replace(found, repos=of_model).delete_revisions(*model.revisions).execute()
+    alone = replace(scan_cache_dir(hub_folder()), repos=frozenset([model.repo]))
+    alone.delete_revisions(*(each.commit_hash for each in model.repo.revisions)).execute()
 
 
 def _size(entries: list[CachedFile] | list[CachedModel]) -> str:

@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,7 +11,14 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, once_per_content, stored_rows
+from generators.checkpoint.sources.formats import (
+    Contents,
+    Format,
+    Header,
+    PlacedTensor,
+    once_per_content,
+    stored_rows,
+)
 
 VERSION = 6
 OPEN_AT_ONCE = 2
@@ -31,32 +37,17 @@ STORED = dict(TYPES.values())
 SCALE = "_scale"  # behind the name of an 8-bit matrix: what its rows were multiplied by
 
 
-@dataclass(frozen=True)
-class ModelBin:
-    """What a file says of its tensors, and the numbers that stand alone."""
-
-    spec: str
-    tensors: Mapping[str, PlacedTensor]
-    numbers: Mapping[str, float]
-    aliases: Mapping[str, str]
-
-
 class CTranslate2(Format):
     """CTranslate2, version 6. Matrices of 8 bits have a scale for each row."""
 
     dtypes = ("F32", "F16", "BF16", "I8")
 
-    def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
-        return list(_contents(path).tensors)
-
-    def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
-        return _contents(path).tensors[name].header
+    def contents(self, path: Path) -> Contents:
+        return _contents(path)
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor as they are stored: of 8 bits, each with its scale."""
-        tensors = _contents(path).tensors
+        tensors = self.contents(path).tensors
         header, start = tensors[name].header, tensors[name].start
         stored = stored_rows(path, name, start, STORED[header.dtype], header.shape, rows)
         if header.dtype != "I8":
@@ -72,17 +63,11 @@ class CTranslate2(Format):
         return both
 
     def numbers(self, header: Header, stored: Array) -> Array:
-        """Return the numbers that stored rows mean."""
         return stored if header.dtype != "I8" else stored["numbers"] / stored["scale"][:, None]
-
-    def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a file says of its model: the name of its kind, numbers, and aliases of tensors."""
-        contents = _contents(path)
-        return {SPEC: contents.spec, NUMBERS: contents.numbers, ALIASES: contents.aliases}
 
 
 @once_per_content(OPEN_AT_ONCE)
-def _contents(path: Path, size: int) -> ModelBin:
+def _contents(path: Path, size: int) -> Contents:
     try:
         with path.open("rb") as file:
             (version,) = _next(file, "<I")
@@ -96,7 +81,7 @@ def _contents(path: Path, size: int) -> ModelBin:
     )
 
 
-def _contents_of(file: BinaryIO, size: int) -> ModelBin:
+def _contents_of(file: BinaryIO, size: int) -> Contents:
     spec, _ = _text(file), _next(file, "<I")
     tensors: dict[str, PlacedTensor] = {}
     numbers: dict[str, float] = {}
@@ -110,7 +95,7 @@ def _contents_of(file: BinaryIO, size: int) -> ModelBin:
             numbers[name] = float(np.frombuffer(file.read(dtype.itemsize), dtype)[0])
     aliases = {_text(file): _text(file) for _ in range(_count(file))}
     tensors |= {alias: tensors[name] for alias, name in aliases.items() if name in tensors}
-    return ModelBin(spec, tensors, numbers, aliases)
+    return Contents(tensors, settings={SPEC: spec, NUMBERS: numbers, ALIASES: aliases})
 
 
 def _tensor(file: BinaryIO, size: int) -> PlacedTensor:

@@ -22,10 +22,7 @@ KINDS = ("weight", "bias")
 
 
 def of_ctranslate2(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -> Dialect:
-    """Return how to read a model.bin of CTranslate2.
-
-    Raises InputError: it is of another kind of model than Whisper.
-    """
+    """Return how to read a model.bin of CTranslate2. Raises InputError: it is of another model than Whisper."""
     if said[SPEC] != WHISPER:
         raise InputError(
             f"{place} is a model of CTranslate2 of the kind {said[SPEC][:60]!r}, and the atlas reads {WHISPER} in "
@@ -41,7 +38,6 @@ def of_ctranslate2(said: Mapping[str, Any], headers: Mapping[str, Header], place
 
 
 def _sizes(numbers: Mapping[str, float], headers: Mapping[str, Header]) -> dict[str, Any]:
-    """Return what config.json would say: sizes are those of tensors."""
     layers = {match[0]: match[1] for name in headers if (match := LAYER.match(name))}
     rows = {name: header.shape for name, header in headers.items() if len(header.shape) == 2}
     config: dict[str, Any] = {"model_type": "whisper"}

@@ -1,13 +1,26 @@
 """How other software than transformers names and lays out the weights of an architecture that a table knows."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from numpy import ndarray as Array
 
+from generators.base import notices
 from generators.checkpoint.roles import Family, FusedPart, Slot
+
+# Modules around a module, wherever one stands: no model calls a part of its own so.
+AROUND = {
+    "_orig_mod": "torch.compile",
+    "_checkpoint_wrapped_module": "activation checkpointing",
+    "_fsdp_wrapped_module": "FSDP",
+    "_fpw_module": "FSDP",
+    "_forward_module": "Lightning",
+    "_module": "Opacus",
+}
+SEGMENT = re.compile(rf"(?<![^.])({'|'.join(AROUND)})\.")
 
 Arrangement = Literal["transposed", "heads first", "flat heads", "neighbors turned"]
 
@@ -92,7 +105,6 @@ class Dialect:
     note: str | None = None
 
     def layout(self, name: str) -> Layout | None:
-        """Return how a tensor is stored; None where it is as the table says."""
         return next((layout for pattern, layout in self.layouts if re.search(pattern, name)), None)
 
     def in_transformers(self, name: str) -> str | None:
@@ -104,18 +116,9 @@ class Dialect:
         return None if there is None else f"{there.format(i=layer and layer[1])}{dot}{kind}"
 
     def spoken(self, family: Family) -> Family:
-        """Return a family's table with the names that the file gives its tensors."""
         if not self.modules and not self.tensors:
             return family
-        return replace(
-            family,
-            prefixes=("",),
-            slots={role: self._renamed(slot) for role, slot in family.slots.items()},
-            block_slots={role: self._renamed(slot) for role, slot in family.block_slots.items()},
-            first_block_slots={
-                role: None if slot is None else self._renamed(slot) for role, slot in family.first_block_slots.items()
-            },
-        )
+        return replace(family.with_slots(self._renamed), prefixes=("",))
 
     def _renamed(self, slot: Slot) -> Slot:
         if slot.tensor in self.tensors:
@@ -126,3 +129,18 @@ class Dialect:
 
 
 AS_TRANSFORMERS = Dialect()
+
+
+def without_wrappers(stored: Sequence[str], place: str) -> Mapping[str, str]:
+    """Return the name of each tensor without wrappers -> its stored name.
+
+    Names that would no longer differ from one another are left as they are.
+    """
+    plain = {name: SEGMENT.sub("", name) for name in stored}
+    count = Counter(plain.values())
+    found = {by if count[by] == 1 else name: name for name, by in plain.items()}
+    wrapped = {word for name, stored in found.items() if name != stored for word in SEGMENT.findall(stored)}
+    if wrapped:
+        words, by = (" and ".join(sorted(each)) for each in (wrapped, {AROUND[word] for word in wrapped}))
+        notices.say_once(f"{place}: names of tensors hold {words}, as {by} writes them; that is left off.")
+    return found

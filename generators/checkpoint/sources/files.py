@@ -17,25 +17,17 @@ from generators.base import notices
 from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
+from generators.checkpoint import single_files
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
-from generators.checkpoint.single_files import (
-    adapter_beside,
-    adapter_within,
-    foreign_within,
-    what_is_there,
-    what_tensors_say,
-)
 from generators.checkpoint.sources.ctranslate2_files import SPEC
 from generators.checkpoint.sources.ctranslate2_models import of_ctranslate2
-from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
+from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout, without_wrappers
 from generators.checkpoint.sources.finding import GGUF, SAFETENSORS, format_of, other_weights, with_its_shards
-from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
+from generators.checkpoint.sources.formats import FLOATING, Contents, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
 from generators.checkpoint.sources.mistral import mistral
-from generators.checkpoint.sources.nanochat import nanochat
-from generators.checkpoint.sources.nanogpt import nanogpt
+from generators.checkpoint.sources.nano import nanochat, nanogpt
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
-from generators.checkpoint.sources.stored_names import without_wrappers
 from generators.checkpoint.sources.transformer_lens import is_of_transformer_lens, transformer_lens
 
 SHARD_INDEX = "model.safetensors.index.json"
@@ -67,11 +59,9 @@ class Traffic:
 
     @property
     def needed(self) -> int:
-        """Return the bytes of all tensors that were asked for."""
         return sum(self.tensors.values())
 
     def came(self, count: int) -> None:
-        """Count bytes that came."""
         with self._counting:
             self.fetched += count
             if self._watch is not None:
@@ -111,10 +101,7 @@ class Files:
         return self.fetch(name) is not None if self.listed is None else name in self.listed
 
     def names(self) -> list[str]:
-        """Return the name of every tensor, without what wrappers put into it, and its further names.
-
-        Raises InputError: no weights, or a damaged file.
-        """
+        """Return the names of all tensors, without what wrappers put into them. Raises InputError: damage."""
         plain = self._stored_names
         return [*plain, *(alias for alias, name in self._aliases.items() if alias not in plain and name in plain)]
 
@@ -126,7 +113,8 @@ class Files:
     def _stored_names(self) -> Mapping[str, str]:
         place = f"The checkpoint {self.origin.place}"
         found = without_wrappers(list(self._file_of), place)
-        if not self.is_gguf and (said := adapter_within(found, place)):  # GGUF says in its settings that it is one
+        said = "" if self.is_gguf else single_files.adapter_within(found, place)  # GGUF says it in its settings
+        if said:
             raise InputError(said)
         return found
 
@@ -134,7 +122,7 @@ class Files:
     def _aliases(self) -> Mapping[str, str]:
         """Further names of tensors, from the metadata of files: safetensors keeps one name of those that are tied."""
         files = self.weight_files()
-        return self._format(files[0]).aliases(self._path(files[0])) if len(files) == 1 else {}
+        return self._contents(files[0]).aliases if len(files) == 1 else {}
 
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
@@ -166,11 +154,9 @@ class Files:
         return digest.hexdigest()
 
     def numbers(self, name: str, header: Header, stored: Array) -> Array:
-        """Return the numbers that stored rows of a tensor mean."""
         return stored if header.dtype in FLOATING else self._opened(name)[1].numbers(header, stored)
 
     def layout(self, name: str) -> Layout | None:
-        """Return how a tensor is laid out, None where it is as transformers stores it."""
         return self.dialect.layout(name)
 
     @once
@@ -198,15 +184,13 @@ class Files:
         files = self.weight_files()
         if len(files) != 1 or files[0].endswith(".safetensors"):
             return {}
-        return self._format(files[0]).settings(self._path(files[0]))
+        return self._contents(files[0]).settings
 
     def _said_in(self, name: str) -> Mapping[str, Any]:
-        """Return the settings in a file beside the weights, on this machine; empty where there is none."""
         content = None if self.folder is None else self.content(name)
         return {} if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
 
     def _cfg(self) -> Mapping[str, Any]:
-        """Return the cfg of TransformerLens that is in the file or beside it; empty where there is none."""
         within = self.settings().get("cfg")
         if isinstance(within, Mapping):
             return within
@@ -218,7 +202,6 @@ class Files:
         return {}
 
     def _all_of(self, name: str) -> Array:
-        """Return all numbers of a small tensor."""
         header = self.header(name)
         return np.concatenate([np.atleast_1d(self.numbers(name, header, part)) for part in self.parts(name)])
 
@@ -267,10 +250,7 @@ class Files:
             raise InputError(f"{path} can't be read: {error}.") from error
 
     def config(self) -> dict[str, Any]:
-        """Return config.json, or what the weights themselves say in its place.
-
-        Raises InputError: there is none, or it is no JSON object.
-        """
+        """Return config.json, or what the weights say in its place. Raises InputError: neither says it."""
         content = self.content(CONFIG)
         said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
         usual = self.file is None and not self.is_gguf
@@ -313,7 +293,8 @@ class Files:
             return with_its_shards(self.folder, self.file)
         usual = [name for name in USUAL if self._has_weights_in(name)]
         found = usual[:1] or ([] if self.folder is None else other_weights(self.folder))
-        if found and (said := adapter_beside(self._beside(), self.content, f"The checkpoint {self.origin.place}")):
+        place = f"The checkpoint {self.origin.place}"
+        if found and (said := single_files.adapter_beside(self._beside(), self.content, place)):
             raise InputError(said)
         if INDEX_OF.get(found[0] if found else "") in usual:
             notices.say_once(
@@ -327,14 +308,13 @@ class Files:
 
     @once
     def _file_of(self) -> Mapping[str, str]:
-        """Which file holds each tensor."""
         if not self._weights:
             raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {WEIGHTS}: copy it there.")
         first = self._weights[0]
         if first in (SHARD_INDEX, PICKLED_INDEX):
             named = weight_map(self.content(first) or b"", f"In the checkpoint {self.origin.place}, {first}")
             return self._of_shards_here(named)
-        return {name: file for file in self._weights for name in self._format(file).names(self._path(file))}
+        return {name: file for file in self._weights for name in self._contents(file).tensors}
 
     def _of_shards_here(self, named: Mapping[str, str]) -> Mapping[str, str]:
         """Return which file holds each tensor, for those shards that are here; a partial checkpoint is welcome."""
@@ -352,17 +332,20 @@ class Files:
 
     def instead(self) -> str:
         """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""
-        found = what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
+        found = single_files.what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
         if not found and self.folder is not None:
-            found = foreign_within(self.folder)
+            found = single_files.foreign_within(self.folder)
         if not found and self._has_weights:
-            found = what_tensors_say(self.names(), self.settings())
+            found = single_files.what_tensors_say(self.names(), self.settings())
         return found
 
     def _opened(self, name: str) -> tuple[Path, Format]:
         """Return the file that holds a tensor and its format. Raises KeyError, InputError: as for its header."""
         file = self._file_of[self.stored_name(name)]
         return self._path(file), self._format(file)
+
+    def _contents(self, file: str) -> Contents:
+        return self._format(file).contents(self._path(file))
 
     def _format(self, file: str) -> Format:
         """Return the format of a file; what transformers would read as safetensors is read as that, or not at all."""
@@ -388,11 +371,7 @@ def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
 
 
 def check_size(path: Path) -> None:
-    """Check the size of a text file before it is read.
-
-    Raises:
-        InputError: it is far larger than any such file, or it can't be read.
-    """
+    """Check a text file before it is read. Raises InputError: it is far larger than any, or can't be read."""
     try:
         found = path.stat()
     except OSError as error:
@@ -408,10 +387,7 @@ def check_size(path: Path) -> None:
 
 
 def weight_map(index: bytes, place: str) -> dict[str, str]:
-    """Return which file holds each tensor, from the index of a sharded checkpoint.
-
-    Raises InputError: it doesn't say, or names files outside the checkpoint.
-    """
+    """Return which file holds each tensor, by an index. Raises InputError: it doesn't say, or names folders."""
     found = parse_object(index, place).get("weight_map")
     if not isinstance(found, dict) or not all(
         isinstance(name, str) and Path(name).name == name for name in found.values()

@@ -24,10 +24,7 @@ BESIDE = re.compile(r"(optimizer|optim_|scheduler|scaler|rng_state|training_args
 
 
 def format_of(path: Path) -> Format:
-    """Return the format of a file, by its content; by its ending where the content doesn't say it.
-
-    Raises InputError: it can't be read.
-    """
+    """Return the format of a file, by its content; by its ending where the content doesn't say it."""
     otherwise = PICKLED_FORMAT if path.suffix.lower() in OF_PYTORCH else SAFETENSORS
     return FORMATS.get(begins(path), otherwise)
 
@@ -49,10 +46,7 @@ def other_weights(folder: Path) -> list[str]:
 
 
 def with_its_shards(folder: Path | None, name: str) -> list[str]:
-    """Return a file of weights that was named; of one shard of a GGUF file, all of them.
-
-    Raises InputError: some shards are missing.
-    """
+    """Return a file of weights that was named; of one shard of a GGUF file, all of them."""
     shard = SHARD.fullmatch(name)
     if shard is None or folder is None or format_of(folder / name) is not GGUF:
         return [name]

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from math import prod
 from pathlib import Path
@@ -14,23 +14,30 @@ from numpy import ndarray as Array
 from generators.base.errors import InputError
 
 T = TypeVar("T")
+Span = tuple[int, int]  # first byte, and the one after the last
 FLOATING = ("F64", "F32", "F16", "BF16")
+DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of a tensor before it is read."""
-
     dtype: str
     shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class PlacedTensor:
-    """Where a tensor's bytes begin in a file, and what they are."""
-
     header: Header
     start: int
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file says: its tensors, further names of them (further -> stored), and what it holds besides."""
+
+    tensors: Mapping[str, Any]  # where each begins; of PyTorch's files, the tensor
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Format(ABC):
@@ -42,12 +49,19 @@ class Format(ABC):
     dtypes: tuple[str, ...] = FLOATING  # that it reads
 
     @abstractmethod
-    def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
+    def contents(self, path: Path) -> Contents: ...
 
-    @abstractmethod
+    def tensor(self, path: Path, name: str) -> Any:
+        tensors = self.contents(path).tensors
+        if name not in tensors:
+            raise InputError(f"{name} isn't in {path.name}, which its index names.")
+        return tensors[name]
+
+    def settings(self, path: Path) -> Mapping[str, Any]:
+        return self.contents(path).settings
+
     def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
+        return self.tensor(path, name).header
 
     @abstractmethod
     def rows(self, path: Path, name: str, rows: Any) -> Array:
@@ -57,20 +71,9 @@ class Format(ABC):
         """Return the numbers that stored rows mean."""
         return stored
 
-    def aliases(self, path: Path) -> Mapping[str, str]:
-        """Return further names of tensors that are stored under one: further name -> stored name."""
-        return {}
-
-    def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a file says besides its tensors."""
-        return {}
-
 
 def once_per_content(at_once: int) -> Callable[[Callable[[Path, int], T]], Callable[[Path], T]]:
-    """Decorate what reads a file of a size: `at_once` files are remembered, each until it has changed.
-
-    What is decorated raises InputError as well where the file can't be looked at.
-    """
+    """Decorate what reads a file of a size: `at_once` files are remembered, each until it has changed."""
 
     def decorate(read: Callable[[Path, int], T]) -> Callable[[Path], T]:
         @lru_cache(maxsize=at_once)
@@ -94,17 +97,12 @@ def check_dtype(name: str, dtype: str, file: str, known: tuple[str, ...] = FLOAT
     """Refuse numbers that are not floating point. Raises InputError: they aren't floating."""
     if dtype not in known:
         raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(known)}.")
-    if dtype == "BF16":
-        import ml_dtypes  # noqa: F401  (gives NumPy the type)
 
 
 def stored_rows(
     path: Path, name: str, start: int, dtype: np.dtype[Any], shape: Sequence[int], rows: slice | Any
 ) -> Array:
-    """Return some rows (`...`: all) of a tensor whose numbers follow one another in a file from byte `start` on.
-
-    Raises InputError: the file is cut off or can't be read.
-    """
+    """Return some rows (`...`: all) of a tensor that begins at byte `start`. Raises InputError: it is cut off."""
     n, *row = shape or (1,)
     first, last = (0, n) if rows is ... else (rows.start, rows.stop)
     count = prod(row)
@@ -113,3 +111,24 @@ def stored_rows(
         return stored.reshape(last - first, *row) if shape else stored.reshape(())
     except (OSError, ValueError) as error:
         raise InputError(f"{name} can't be read from {path}: it is cut off.") from error
+
+
+def check_layout(spans: Mapping[str, Span], begin: int, size: int, align: int = 1, gap: int | None = 0) -> None:
+    """Check where a file says that its tensors are.
+
+    The data begin at `begin`, after all headers. The first byte of each, counted from there, is a multiple of
+    `align`; at most `gap` bytes lie between two (None: any number).
+
+    Raises ValueError: they overlap, lie in the header or beyond the end, or leave bytes that belong to none.
+    """
+    before, end = "the header", begin
+    for name, (first, last) in sorted(spans.items(), key=lambda item: item[1]):
+        if last < first or last > size:
+            raise ValueError(f"it is cut off: {name} ends at byte {last} of {size}")
+        if first < end:
+            raise ValueError(f"{name} begins at byte {first}, inside {before}, which ends at {end}")
+        if (first - begin) % align:
+            raise ValueError(f"{name} begins at byte {first}, which is no multiple of {align} after the header")
+        if gap is not None and first - end > gap:
+            raise ValueError(f"{first - end} bytes before {name} belong to no tensor")
+        before, end = name, last

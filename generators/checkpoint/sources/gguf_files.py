@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -13,8 +12,15 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, once_per_content, stored_rows
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import (
+    Contents,
+    Format,
+    Header,
+    PlacedTensor,
+    check_layout,
+    once_per_content,
+    stored_rows,
+)
 
 OPEN_AT_ONCE = 2
 MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata
@@ -30,30 +36,17 @@ IN_BLOCKS = (
 )
 
 
-@dataclass(frozen=True)
-class GgufContents:
-    """What a file says of its tensors and of the model."""
-
-    tensors: Mapping[str, PlacedTensor]
-    settings: Mapping[str, Any]
-
-
 class Gguf(Format):
     """GGUF. Shapes are given as NumPy has them: the last axis is contiguous."""
 
     dtypes = (*STORED, *IN_BLOCKS)
 
-    def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
-        return list(_contents(path).tensors)
-
-    def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
-        return _contents(path).tensors[name].header
+    def contents(self, path: Path) -> Contents:
+        return _contents(path)
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor as they are stored: bytes, where numbers are in blocks."""
-        tensor = _contents(path).tensors[name]
+        tensor = self.tensor(path, name)
         dtype, shape = tensor.header.dtype, tensor.header.shape
         if dtype in STORED:
             return stored_rows(path, name, tensor.start, STORED[dtype], shape, rows)
@@ -62,7 +55,6 @@ class Gguf(Format):
         return stored_rows(path, name, tensor.start, np.dtype(np.uint8), _in_bytes(shape, dtype), rows)
 
     def numbers(self, header: Header, stored: Array) -> Array:
-        """Return the numbers that stored rows mean."""
         if header.dtype in STORED:
             return stored
         from gguf import GGMLQuantizationType
@@ -70,13 +62,9 @@ class Gguf(Format):
 
         return dequantize(stored, GGMLQuantizationType[header.dtype])
 
-    def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a file says of its model: numbers, words, and lists of them."""
-        return _contents(path).settings
-
 
 @once_per_content(OPEN_AT_ONCE)
-def _contents(path: Path, size: int) -> GgufContents:
+def _contents(path: Path, size: int) -> Contents:
     try:
         reader = _limited_reader()(path)
         settings = {name: _said(field) for name, field in reader.fields.items()}
@@ -93,7 +81,7 @@ def _contents(path: Path, size: int) -> GgufContents:
         raise InputError(f"{path} isn't a whole GGUF file: {' '.join(str(error).split())[:200]}.") from error
     if reader.byte_order != "I":
         raise InputError(f"{path} is a GGUF file of the other byte order; convert the model again on this machine.")
-    return GgufContents(tensors, settings)
+    return Contents(tensors, settings=settings)
 
 
 def _bytes(header: Header) -> int:

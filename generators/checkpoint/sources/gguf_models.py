@@ -131,15 +131,7 @@ KINDS = {
 def of_gguf(
     said: Mapping[str, Any], headers: Mapping[str, Header], read: Callable[[str], Array], place: str
 ) -> Dialect:
-    """Return how to read a GGUF file.
-
-    Args:
-        said: its metadata.
-        headers: of all its tensors.
-        read: gives a tensor's numbers.
-
-    Raises InputError: the atlas doesn't read its architecture, or the type of its numbers.
-    """
+    """Return how to read a GGUF file with the metadata `said`. Raises InputError: the atlas reads none like it."""
     _check(said, headers, place)
     name = said[ARCHITECTURE]
     kind = KINDS[name]
@@ -172,7 +164,6 @@ def of_gguf(
 
 
 def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -> None:
-    """Raise InputError if a file is no whole model, or none of an architecture and types that are read."""
     name, count = said.get(ARCHITECTURE), said.get("split.tensors.count")
     if said.get("general.type") == "adapter":
         raise InputError(f"{place} is a LoRA adapter in GGUF (general.type adapter), which changes a model. {MERGE}")
@@ -193,7 +184,6 @@ def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -
 
 
 def _rounding(headers: Mapping[str, Header]) -> str | None:
-    """Return the sentence that a quantized copy is one, None where every number is a float of its own."""
     kinds = Counter(header.dtype for header in headers.values())
     if not kinds.keys() & {*IN_BLOCKS}:
         return None
@@ -220,7 +210,6 @@ LINEAR = Layout("transposed")  # llama.cpp stores GPT-2's matrices (out, in), tr
 
 
 def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dict[str, Any]:
-    """Return what config.json would say of rotations. Raises InputError: it can't be said."""
     heads, width = said.get("attention.head_count"), said.get("embedding_length")
     usual = width // heads if isinstance(heads, int) and isinstance(width, int) and heads else None
     head = said.get("attention.key_length", usual)

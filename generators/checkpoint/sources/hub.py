@@ -13,8 +13,7 @@ from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import Files, Origin
 from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.ranged import RangedFiles
-from generators.checkpoint.sources.refusals import refusal
-from generators.checkpoint.sources.repository import Repository, answer_in, is_out_of_reach, named
+from generators.checkpoint.sources.repository import Repository, answer_in, is_out_of_reach, named, refusal
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 
 HUB_TIMEOUT_S = 10.0
@@ -25,18 +24,14 @@ MOST_LOOKED_AT = 20  # pull requests: the bot opens one per state of the files
 OUT_OF_REACH = "The model hub can't be reached"
 
 
-class OlderFilesError(WeightsUnavailableError):
-    """A repository has older files only."""
+class OlderFilesError(WeightsUnavailableError): ...
 
 
 @dataclass
 class Hub:
     """The model hub. Once there is no way to reach it, it isn't asked again; trouble with one model is that model's.
 
-    Args:
-        offline: don't ask it; what is cached is used.
-        cache: of tensors that were read.
-        run: names a run of the command, through which each process remembers which servers can't be reached.
+    `run` names a run of the command, through which each process remembers which servers can't be reached.
     """
 
     offline: bool = False
@@ -45,11 +40,9 @@ class Hub:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Return whether it may not be asked, or is known not to answer."""
         return is_out_of_reach(self.offline)
 
     def why(self) -> str:
-        """Return that it can't be reached, and why if that is known."""
         from huggingface_hub import constants
 
         server = patience.server(constants.ENDPOINT)
@@ -58,13 +51,11 @@ class Hub:
     def files(self, source: HubSource, older: bool = False) -> Files:
         """Return the files of a hub repository at the commit that its revision means now.
 
-        Args:
-            older: take files that are no safetensors.
+        `older`: take files that are no safetensors.
 
-        Raises:
-            InputError: no repository can have such a name.
-            OlderFilesError: there are only older files, and those are not taken.
-            WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
+        Raises InputError: no repository can have such a name. OlderFilesError: there are only older files, and those
+        are not taken. WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such
+        repository.
         """
         _check_id(source.hub)
         patience.install()
@@ -89,7 +80,6 @@ class Hub:
         )
 
     def _repository(self, source: HubSource) -> Repository:
-        """Return what a revision means now, or what it meant when the hub could be asked last."""
         if self.is_out_of_reach:
             return self._known(source, self.why())
         from huggingface_hub import HfApi
@@ -163,10 +153,7 @@ def _conversion(repo: str, commit: str) -> Repository | None:
     """Return a repository's conversion to safetensors, None if it has none.
 
     That is an open pull request of the hub's own bot whose parent is `commit`, so that the bot converted the files of
-    that commit. transformers (`safetensors_conversion.py`) reads the same one, and asks for one where there is none;
-    the atlas asks for nothing.
-
-    Raises Exception: whatever the hub's client raises where the hub refuses or can't be reached.
+    that commit. transformers (`safetensors_conversion.py`) reads the same one, and asks for one where there is none.
     """
     from huggingface_hub import HfApi
 

@@ -43,10 +43,7 @@ BASE, BASE_WITH_WINDOW = 1e6, 1e4
 
 
 def mistral(names: Collection[str], said_in: Callable[[str], Mapping[str, Any]], place: str) -> Dialect | None:
-    """Return how to read Mistral's own files; None where these are none. `said_in` reads a file beside them.
-
-    Raises InputError: params.json sets something that the tables don't know.
-    """
+    """Return how to read Mistral's own files; None where these are none. Raises InputError: params.json is odd."""
     if not any(name.endswith(QUERIES) for name in names) or not (params := said_in(PARAMS)).keys() >= OURS:
         return None
     other = next((key for key, value in params.items() if key not in (*KEYS, *HARMLESS) and value), None)

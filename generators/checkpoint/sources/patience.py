@@ -60,8 +60,6 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 @dataclass
 class Server:
-    """What one server did in this run of the command."""
-
     name: str
     has_answered: bool = False
     tries: int = FEW_TRIES
@@ -70,7 +68,6 @@ class Server:
 
     @property
     def is_down(self) -> bool:
-        """Return whether it isn't worth asking now."""
         return clock() < self.down_until
 
     def admit(self) -> None:
@@ -79,7 +76,6 @@ class Server:
             raise NoAnswerError(f"{self.name} can't be reached ({self.cause})")
 
     def answered(self, *, well: bool) -> None:
-        """Remember an answer."""
         if well or not self.has_answered:
             self.tries = TRIES
         self.has_answered, self.down_until = True, float("-inf")
@@ -106,7 +102,6 @@ def begin(run: str) -> None:
 
 
 def server(url: Any) -> Server:
-    """Return the server of an address (httpx2's URL, or a text)."""
     import httpx2
 
     name = httpx2.URL(url).netloc.decode()
@@ -129,7 +124,6 @@ def install() -> None:
 
 
 def _client() -> Any:
-    """Return httpx2's client with a `send` that retries."""
     import httpx2
     from huggingface_hub.utils._http import hf_request_event_hook
 
@@ -142,10 +136,7 @@ def _client() -> Any:
 
 
 def patiently(send: Callable[[], Any], request: Any) -> Any:
-    """Return the answer to a request, sent again and again while that may help.
-
-    Raises NoAnswerError: there is no answer, or the server stays in trouble.
-    """
+    """Return the answer to a request, sent again while that may help. Raises NoAnswerError: there is none."""
     import httpx2
 
     request.extensions["timeout"]["connect"] = CONNECT_S  # the hub's client has one limit for connecting and answers
@@ -210,7 +201,6 @@ def _sent(send: Callable[[], Any], request: Any) -> Any:
 
 
 def waiting(failures: int) -> float:
-    """Return how many seconds to wait after that many failures."""
     return min(FIRST_WAIT_S * 2 ** (failures - 1), LONGEST_WAIT_S)
 
 

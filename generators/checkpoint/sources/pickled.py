@@ -1,7 +1,6 @@
 """PyTorch's own files, read by its weights-only unpickler, which runs nothing, or not at all."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from pickletools import genops
@@ -13,12 +12,10 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
-from generators.checkpoint.sources.formats import Format, Header, once_per_content
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import DTYPES, Contents, Format, Header, check_layout, once_per_content
 
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 OPEN_AT_ONCE = 2  # files, mapped into memory where that can be
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 LARGEST_PICKLE = 2**24  # bytes: names and shapes, of 100,000 tensors and more
 LARGEST_INFLATED = 2**33  # bytes of compressed records, which can't be mapped
 PICKLES = 5  # in files from before PyTorch 1.6, before the numbers
@@ -29,14 +26,6 @@ ONLY_PYTORCH = (
 )
 
 
-@dataclass(frozen=True)
-class Unpickled:
-    """What a file holds: tensors by name, and whatever else lies beside them."""
-
-    tensors: Mapping[str, Any]
-    settings: Mapping[str, Any]
-
-
 def can_be_read() -> bool:
     """Return whether PyTorch is here, without which no such file is opened."""
     return find_spec("torch") is not None
@@ -45,44 +34,32 @@ def can_be_read() -> bool:
 class Pickled(Format):
     """Files that `torch.save` wrote: tensors by name, or a training script's checkpoint that holds them."""
 
-    def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
-        return list(_opened(path).tensors)
+    def contents(self, path: Path) -> Contents:
+        return _opened(path)
+
+    def tensor(self, path: Path, name: str) -> Any:
+        tensor = super().tensor(path, name)
+        if (why := _no_numbers(tensor)) is not None:
+            raise InputError(f"{name} in {path.name} {why}.")
+        return tensor.detach()  # of a module's parameter, the numbers alone
 
     def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
-        tensor = _tensor(path, name)
+        tensor = self.tensor(path, name)
         dtype = str(tensor.dtype).removeprefix("torch.")
         return Header(DTYPES.get(dtype, dtype), tuple(tensor.shape))
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
-        """Return some rows of a tensor."""
         import torch
 
-        tensor = _tensor(path, name)[rows].resolve_neg().contiguous()
+        tensor = self.tensor(path, name)[rows].resolve_neg().contiguous()
         if tensor.dtype is torch.bfloat16:
             import ml_dtypes
 
             return np.array(tensor.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
         return np.array(tensor.numpy())
 
-    def settings(self, path: Path) -> Mapping[str, Any]:
-        """Return what a training script's checkpoint holds besides its tensors."""
-        return _opened(path).settings
-
-
-def _tensor(path: Path, name: str) -> Any:
-    tensors = _opened(path).tensors
-    if name not in tensors:
-        raise InputError(f"{name} isn't in {path.name}, which its index names.")
-    tensor = tensors[name]
-    if (why := _no_numbers(tensor)) is not None:
-        raise InputError(f"{name} in {path.name} {why}.")
-    return tensor.detach()  # of a module's parameter, the numbers alone
-
 
 def _no_numbers(tensor: Any) -> str | None:
-    """Return why a tensor isn't stored number by number, None where it is."""
     import torch
 
     if tensor.is_nested:
@@ -97,7 +74,7 @@ def _no_numbers(tensor: Any) -> str | None:
 
 
 @once_per_content(OPEN_AT_ONCE)
-def _opened(path: Path, size: int) -> Unpickled:
+def _opened(path: Path, size: int) -> Contents:
     if not can_be_read():
         raise InputError(f"{path.name} {ONLY_PYTORCH}")
     try:
@@ -112,7 +89,8 @@ def _opened(path: Path, size: int) -> Unpickled:
     held = next((held for held in _held(found) if _tensors(held)), {})
     if not held:
         raise InputError(f"{path.name} holds no tensors by name.")
-    return Unpickled(_tensors(held), {str(name): value for name, value in found.items() if value is not held})
+    settings = {str(name): value for name, value in found.items() if value is not held}
+    return Contents(_tensors(held), settings=settings)
 
 
 def _held(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

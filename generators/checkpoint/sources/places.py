@@ -11,7 +11,7 @@ from pathlib import Path
 from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG, WEIGHTS
-from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
+from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
 from generators.checkpoint.sources import pickled
 from generators.checkpoint.sources.files import SHARD_INDEX, Files, Origin, check_size
 from generators.checkpoint.sources.hub import Hub, OlderFilesError
@@ -22,8 +22,6 @@ MODULES = "modules.json"  # what a folder of sentence-transformers is made of
 
 @dataclass(frozen=True)
 class Places:
-    """Where weights are looked for, besides a model's own sources."""
-
     models_dirs: Sequence[Path] = ()
     hub: Hub = field(default_factory=Hub)
 
@@ -40,10 +38,7 @@ def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
 
 
 def locate_here(model: Model, models_dirs: Sequence[Path]) -> Files | None:
-    """Find a model's files as `locate` does, without asking a hub; None where one would be asked first.
-
-    Raises InputError, WeightsUnavailableError: as for `locate`.
-    """
+    """Find a model's files as `locate` does, without asking a hub; None where one would be asked first."""
     found = _in_models_dirs(model, models_dirs)
     first = model.sources[0]
     if found is None and not isinstance(first, HubSource):
@@ -72,7 +67,9 @@ def _in_sources(model: Model, hub: Hub) -> Files:
     reasons, older = [], []
     for source in model.sources:
         try:
-            return _open(source, hub, of_series=model.only_in_series)
+            if isinstance(source, HubSource):
+                return hub.files(source)
+            return _open_here(source, of_series=model.only_in_series)
         except WeightsUnavailableError as error:
             reasons.append(str(error))
             if isinstance(error, OlderFilesError) and isinstance(source, HubSource):
@@ -81,10 +78,6 @@ def _in_sources(model: Model, hub: Hub) -> Files:
         for source in older:
             return hub.files(source, older=True)
     raise WeightsUnavailableError(" ".join(reasons))
-
-
-def _open(source: Source, hub: Hub, *, of_series: bool) -> Files:
-    return hub.files(source) if isinstance(source, HubSource) else _open_here(source, of_series=of_series)
 
 
 def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> Files:
@@ -103,7 +96,6 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
 
 
 def of_file(path: Path) -> Files:
-    """Return a checkpoint whose weights are one file; what lies beside it is read as in a folder."""
     return replace(in_folder(path.parent, Origin("file", _as_text(path.name))), file=path.name)
 
 
@@ -161,12 +153,7 @@ def _of_hub_cache(folder: Path) -> Path | None:
 
 
 def in_package(source: PackageSource) -> Files:
-    """Return the files of the checkpoint in an installed Python package.
-
-    Raises:
-        InputError: it contains none.
-        WeightsUnavailableError: it isn't installed.
-    """
+    """Return the files in an installed package. Raises InputError: none. WeightsUnavailableError: not installed."""
     try:
         package = metadata.distribution(source.package)
     except metadata.PackageNotFoundError:

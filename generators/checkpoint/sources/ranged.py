@@ -20,22 +20,18 @@ from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.caches import hub_folder
 from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once, weight_map
-from generators.checkpoint.sources.formats import Header, check_dtype
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import Header, check_dtype, check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.repository import NoRangesError, Repository
-from generators.checkpoint.sources.safetensors_files import METADATA, aliases_in
+from generators.checkpoint.sources.safetensors_files import LENGTH, METADATA, STORED, aliases_in
 from generators.checkpoint.sources.tensor_cache import TensorCache
 
-LENGTH = 8  # bytes before the header, which say how long it is
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
 IN_FLIGHT = 4
 SMALLEST_GAP = 1 << 10  # bytes between two tensors that are read through rather than left out by another request
 GAP_SHARE = 0.01  # likewise, of what is read with it
 LARGEST_READ = 1 << 28  # bytes in one request
 MUCH = 10**9  # bytes to download that are announced
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16"}
-N_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}  # of a number
 
 Entry = tuple[str, list[int], int, int]  # dtype, shape, first byte, byte after the last
 
@@ -53,7 +49,6 @@ class Place:
 
     @property
     def size(self) -> int:
-        """Return how many bytes it has."""
         return self.end - self.start
 
 
@@ -61,7 +56,8 @@ class Place:
 class RangedFiles(Files):
     """The files of a repository, from which single tensors are read, through a cache.
 
-    A file that is on this machine, or that the server gives only whole, is read there. So are older files.
+    A file that is on this machine, or that the server gives only whole, is read there. So are older files. Where a
+    method raises InputError, it raises WeightsUnavailableError, too: the hub can't be read now.
     """
 
     repository: Repository = field(kw_only=True)
@@ -70,26 +66,16 @@ class RangedFiles(Files):
     _headers: dict[str, dict[str, Any] | None] = field(default_factory=dict, kw_only=True)  # None: read whole
 
     def header(self, name: str) -> Header:
-        """Return dtype and shape of a tensor.
-
-        Raises KeyError: there is none of that name. InputError, WeightsUnavailableError: its file is damaged, or
-        can't be read now.
-        """
         place = self._place(name)
         return super().header(name) if place is None else place.header
 
     def parts(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor as it is stored, some rows at a time, from the cache or from the hub.
-
-        Raises:
-            KeyError, InputError, WeightsUnavailableError: as for its header.
-        """
         place = self._place(name)
         if place is None:
             yield from self._whole_file(name)
             return
         check_dtype(name, place.header.dtype, place.file)
-        dtype, shape = np.dtype(DTYPES[place.header.dtype]), place.header.shape
+        dtype, shape = STORED[place.header.dtype], place.header.shape
         self.traffic.tensors[name] = place.size
         cached = self.cache.tensor(place.content, name)
         if cached is None:
@@ -102,7 +88,6 @@ class RangedFiles(Files):
                 yield np.frombuffer(cached.read(prod(rows) * dtype.itemsize), dtype).reshape(rows)
 
     def _whole_file(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor of a file that is on disk, or is downloaded for it."""
         size = 0
         for part in super().parts(name):
             size += part.nbytes
@@ -113,9 +98,6 @@ class RangedFiles(Files):
         """Read tensors that are not cached yet, neighbors in one request, a few requests at a time.
 
         If they don't fit in the cache, nothing is read: the first would be gone before it is asked for.
-
-        Raises:
-            KeyError, InputError, WeightsUnavailableError: as for reading them.
         """
         places, missing = self._places(names)
         if whole and missing:
@@ -136,11 +118,7 @@ class RangedFiles(Files):
         return self.cache.prune()
 
     def to_come(self, names: Iterable[str], *, whole: bool = False) -> int:
-        """Return how many bytes `prefetch` would bring here, as far as headers say it.
-
-        Raises:
-            KeyError, InputError, WeightsUnavailableError: as for reading tensors.
-        """
+        """Return how many bytes `prefetch` would bring here, as far as headers say it."""
         if self.comes_whole:
             return self._sizes(self._older_names())
         _, missing = self._places(names)
@@ -150,7 +128,6 @@ class RangedFiles(Files):
 
     @property
     def comes_whole(self) -> bool:
-        """Return whether nothing is known of tensors before their files have been downloaded whole."""
         return not self.repository.has_safetensors and not all(map(self.repository.here, self._older_names()))
 
     def _older_names(self) -> list[str]:
@@ -160,7 +137,6 @@ class RangedFiles(Files):
         return sorted(set(weight_map(index, f"In the checkpoint {self.origin.place}, its index").values()))
 
     def _sizes(self, files: Iterable[str]) -> int:
-        """Return how many bytes whole files of weights have that aren't here."""
         return sum(self._size(file) for file in files if self.repository.here(file) is None)
 
     def _size(self, file: str) -> int:
@@ -178,10 +154,6 @@ class RangedFiles(Files):
             notices.say_once(f"{self.origin.place}: {in_bytes(total)} to download")
 
     def no_room(self) -> str | None:
-        """Return why whole files can't be stored, as half a sentence; None where the disk has room for them.
-
-        Raises InputError, WeightsUnavailableError: as for reading tensors.
-        """
         total, folder = self.to_come(() if self.comes_whole else self.names(), whole=True), hub_folder()
         free = free_bytes(folder)
         if total <= free:
@@ -200,7 +172,6 @@ class RangedFiles(Files):
             self._headers[file] = None
 
     def _has_weights_in(self, name: str) -> bool:
-        """Return whether a file is in the repository; without its list, whether it is on this machine."""
         return name in self.listed if self.listed is not None else self.repository.here(name) is not None
 
     def _beside(self) -> list[str]:
@@ -236,7 +207,7 @@ class RangedFiles(Files):
         if name not in header["tensors"]:
             raise InputError(f"{name} isn't in {file} of {self.origin.place}, which its index names.")
         dtype, shape, start, end = header["tensors"][name]
-        if dtype in N_BYTES and end - start != prod(shape) * N_BYTES[dtype]:
+        if dtype in STORED and end - start != prod(shape) * STORED[dtype].itemsize:
             raise InputError(f"{name} in {file} has not the size that its shape asks for.")
         return Place(file, header["content"], name, start, end, Header(dtype, tuple(shape)))
 
@@ -284,11 +255,7 @@ class RangedFiles(Files):
 
 
 def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> dict[str, Entry]:
-    """Return where each tensor is, from the header of a safetensors file.
-
-    Raises:
-        InputError: it is none, or says what can't be.
-    """
+    """Return where each tensor is, by a safetensors header. Raises InputError: it is none, or says what can't be."""
     begin = LENGTH + len(header)
     try:
         content = json.loads(header)
@@ -315,13 +282,11 @@ def _length(groups: Iterable[list[Place]]) -> int:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how many bytes there is room for where a folder is, or would be."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     return shutil.disk_usage(there).free
 
 
 def joined(places: Iterable[Place]) -> list[list[Place]]:
-    """Group tensors that lie so close in a file that one request reads them."""
     groups: list[list[Place]] = []
     for place in sorted(places, key=lambda p: (p.file, p.start)):
         last = groups[-1] if groups else None

@@ -4,6 +4,7 @@ Parts are read with the client's own session. Its `HfFileSystem` asks for two li
 the part that it asked for, begins a cut part anew, and can't be stopped.
 """
 
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,17 +20,16 @@ from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import SHARD_INDEX, Traffic
 from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
-from generators.checkpoint.sources.refusals import refusal
 
 TIMEOUT_S = 30.0
 MOST_CUTS = 5  # in a row, without one more byte
 PARTIAL, WHOLE = 206, 200
+SHOWN = 200  # characters of what the hub says itself
 OF_WEIGHTS = (".safetensors", ".bin")
 BY_ITSELF = (".gguf", ".pt", ".pth", ".ckpt")  # files that are read where they are named, on this machine
 
 
-class NoRangesError(WeightsUnavailableError):
-    """The server answers with whole files only."""
+class NoRangesError(WeightsUnavailableError): ...
 
 
 @dataclass(frozen=True)
@@ -46,31 +46,24 @@ class Repository:
 
     @property
     def named(self) -> str:
-        """Return how to call it in sentences."""
         return named(self.hub_id, self.revision)
 
     @property
     def has_safetensors(self) -> bool:
-        """Return whether there are any, as far as one knows."""
         return self.names is None or bool(self.names & {WEIGHTS, SHARD_INDEX})
 
     @property
     def has_older_only(self) -> bool:
-        """Return whether weights are in files that are no safetensors."""
         return not self.has_safetensors and bool((self.names or frozenset()) & {PICKLED, PICKLED_INDEX})
 
     def here(self, name: str) -> Path | None:
-        """Return a whole file in the hub client's cache."""
         from huggingface_hub import try_to_load_from_cache
 
         found = try_to_load_from_cache(self.hub_id, name, revision=self.commit)
         return Path(found) if isinstance(found, str) else None
 
     def fetch(self, name: str) -> Path | None:
-        """Return a whole file that is on the disk from now on, None if there is none of that name.
-
-        Raises WeightsUnavailableError: it can't be downloaded.
-        """
+        """Return a whole file, now on the disk; None without one. Raises WeightsUnavailableError: not now."""
         from huggingface_hub.errors import RemoteEntryNotFoundError
 
         if self.names is not None and name not in self.names:
@@ -105,10 +98,7 @@ class Repository:
             return Path(download(cache_dir=_for_this_run().name))
 
     def metadata(self, name: str) -> Any:
-        """Return huggingface_hub's `HfFileMetadata`: the `size` of a file, and `etag`, the digest of its content.
-
-        Raises WeightsUnavailableError: the hub doesn't say.
-        """
+        """Return a file's `size`, and `etag`, its digest. Raises WeightsUnavailableError: the hub doesn't say."""
         from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
         self._check_reach(name)
@@ -185,7 +175,6 @@ class Repository:
             )
 
     def _unavailable(self, error: Exception, name: str) -> WeightsUnavailableError:
-        """Return why there is no file, and what to do about it."""
         from huggingface_hub import constants
 
         file = f"{name} of {self.named}"
@@ -200,12 +189,10 @@ class Repository:
 
 
 def named(hub_id: str, revision: str) -> str:
-    """Return how to call a repository at a revision."""
     return hub_id if revision == "main" else f"{hub_id} at {revision}"
 
 
 def is_out_of_reach(offline: bool) -> bool:
-    """Return whether the hub may not be asked, or is known not to answer."""
     from huggingface_hub import constants
 
     return offline or constants.is_offline_mode() or patience.server(constants.ENDPOINT).is_down
@@ -222,7 +209,6 @@ def answer_in(error: BaseException | None) -> Any:
 
 
 def _counting(came: Callable[[int], None]) -> Any:
-    """Return a progress bar for huggingface_hub that draws nothing, and reports the bytes that come."""
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]  # exported, but lazily
 
     class Counting(tqdm):
@@ -249,3 +235,46 @@ def _is_disk(error: Exception) -> bool:
 
     is_of_network = isinstance(error, HfHubHTTPError | ConnectionError)
     return isinstance(error, OSError) and bool(error.errno) and not is_of_network
+
+
+def refusal(response: Any, hub_id: str, what: str) -> str:
+    """Return a sentence on why the hub refuses something of a repository; `what` names it.
+
+    The hub answers 401 where a token is missing, wrong or expired, and 403 where it is right but doesn't suffice.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # exported, but lazily
+
+    page, code, status = f"{constants.ENDPOINT}/{hub_id}", response.headers.get("x-error-code"), response.status_code
+    said = response.headers.get("x-error-message", "")
+    has_token = "authorization" in build_hf_headers()
+    token, log_in = "your token", "run `hf auth login`"
+    if os.environ.get("HF_TOKEN") or os.environ.get("HUGGING_FACE_HUB_TOKEN"):  # it comes before a log-in
+        token, log_in = "the token in HF_TOKEN", f"set HF_TOKEN anew, or unset it and {log_in}"
+    if status == 401 and has_token:
+        return (
+            f"The hub doesn't accept {token}: it is wrong or has expired, so {page} can't be read. Make a new one "
+            f"at {constants.ENDPOINT}/settings/tokens and {log_in}."
+        )
+    if "fine-grained" in said:
+        return (
+            f"{page} is gated, and {token} isn't allowed to read gated models. Allow it at "
+            f"{constants.ENDPOINT}/settings/tokens, or use another token: {log_in}."
+        )
+    if code == "GatedRepo" and has_token:
+        return (
+            f"{page} is gated, and the account of {token} has no access to it. Ask for access on that page; to "
+            f"use another account, {log_in}."
+        )
+    if code == "GatedRepo":
+        return f"{page} is gated. Ask for access on that page, then log in: `hf auth login`."
+    if code == "RepoNotFound" or status == 401:
+        who = f"{token} can't see it. To use another account, {log_in}"
+        return (
+            f"There is no model at {page}, or {who if has_token else 'it is private: log in with `hf auth login`'}."
+        )
+    if code == "RevisionNotFound":
+        return f"{what} can't be read: there is no such revision at {page}."
+    if code == "EntryNotFound":
+        return f"{what} can't be read: there is no such file at {page}."
+    return f"{what} can't be read: the hub answers {status}{f' ({said[:SHOWN]})' if said else ''}."

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,15 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, once_per_content, stored_rows
-from generators.checkpoint.sources.layout import check_layout
+from generators.checkpoint.sources.formats import (
+    Contents,
+    Format,
+    Header,
+    PlacedTensor,
+    check_layout,
+    once_per_content,
+    stored_rows,
+)
 
 HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
 METADATA = "__metadata__"  # of a header, beside its tensors
@@ -28,37 +34,12 @@ STORED: Mapping[str, np.dtype[Any]] = {
 class Safetensors(Format):
     """Safetensors. A file's header is read and checked once; no file stays open, so that no page stays mapped."""
 
-    def names(self, path: Path) -> list[str]:
-        """Return the names of a file's tensors."""
-        return list(_contents(path).tensors)
-
-    def aliases(self, path: Path) -> Mapping[str, str]:
-        """Return the names that `save_model` left out, from a file's metadata: it stores tied tensors once."""
-        return _contents(path).aliases
-
-    def header(self, path: Path, name: str) -> Header:
-        """Return the type and shape of a tensor."""
-        return _tensor(path, name).header
+    def contents(self, path: Path) -> Contents:
+        return _contents(path)
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
-        """Return some rows of a tensor."""
-        tensor = _tensor(path, name)
+        tensor = self.tensor(path, name)
         return stored_rows(path, name, tensor.start, STORED[tensor.header.dtype], tensor.header.shape, rows)
-
-
-def _tensor(path: Path, name: str) -> PlacedTensor:
-    tensors = _contents(path).tensors
-    if name not in tensors:
-        raise InputError(f"{name} can't be read from {path.name}: it isn't there.")
-    return tensors[name]
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What a file's header says."""
-
-    tensors: Mapping[str, PlacedTensor]
-    aliases: Mapping[str, str]
 
 
 @once_per_content(HEADERS_AT_ONCE)
@@ -80,7 +61,7 @@ def _contents(path: Path, size: int) -> Contents:
 
 
 def aliases_in(metadata: object, names: Collection[str]) -> dict[str, str]:
-    """Return the entries of a header's metadata that give a tensor of the file a further name."""
+    """Return the names that `save_model` left out, from a header's metadata: it stores tied tensors once."""
     said = metadata if isinstance(metadata, dict) else {}
     return {alias: name for alias, name in said.items() if name in names and alias not in names}
 

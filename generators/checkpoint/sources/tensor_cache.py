@@ -23,13 +23,11 @@ SIZE_VARIABLE = "ATLAS_CACHE_GB"
 
 
 def default_folder() -> Path:
-    """Return the cache's folder: the one in ATLAS_CACHE, or one in the user's cache."""
     named = os.environ.get(FOLDER_VARIABLE)
     return Path(named) if named else Path.home() / ".cache" / "helix-atlas"
 
 
 def capacity() -> int:
-    """Return how many bytes of tensors the cache may hold (ATLAS_CACHE_GB)."""
     try:
         return int(float(os.environ.get(SIZE_VARIABLE, DEFAULT_GB)) * GIGABYTE)
     except ValueError:
@@ -71,7 +69,6 @@ class TensorCache:
         return None
 
     def has_tensor(self, file: str, name: str) -> bool:
-        """Return whether a tensor is here, without reading it."""
         return any(self._tensors(file, name).glob("*"))
 
     def store_tensor(self, file: str, name: str, data: Bytes) -> None:
@@ -82,7 +79,6 @@ class TensorCache:
             _put(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
 
     def note(self, *place: str) -> dict[str, Any] | None:
-        """Return a note (a file's header, the commit of a branch), None if there is none that can be read."""
         try:
             found = json.loads(self._note(place).read_text("utf-8"))
         except (OSError, ValueError):
@@ -90,7 +86,6 @@ class TensorCache:
         return found if isinstance(found, dict) else None
 
     def store_note(self, content: dict[str, Any], *place: str) -> None:
-        """Store a note under its place."""
         with self._as_far_as_it_goes():
             _put(self._note(place), json.dumps(content).encode())
 
@@ -155,7 +150,6 @@ def _files(folder: Path) -> list[CachedFile]:
 
 
 def _cached_file(path: Path) -> CachedFile | None:
-    """Describe a file; None if it is gone or isn't a file."""
     try:
         stat = path.stat()
     except OSError:

@@ -24,7 +24,6 @@ SOFTWARE = "TransformerLens"
 
 
 def is_of_transformer_lens(names: Collection[str]) -> bool:
-    """Return whether these are names of TransformerLens."""
     return any(re.search(rf"(^|\.){re.escape(TOKENS)}$", name) for name in names)
 
 
@@ -37,9 +36,7 @@ def transformer_lens(
 ) -> Dialect:
     """Return how to read a state dict of TransformerLens.
 
-    Args:
-        header, read: give a tensor's header, and a tensor.
-        said: its cfg as plain data; empty where only names and shapes are known.
+    `said` is its cfg as plain data; empty where only names and shapes are known.
 
     Raises InputError: names and shapes don't say enough.
     """
@@ -47,7 +44,7 @@ def transformer_lens(
     named = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
     if f"embed.{TOKENS}" in names:
         raise InputError(f"{place} is {ENCODER}")
-    cfg = {**_of_shapes(named, lambda name: header(prefix + name).shape, place), **_plain(said)}
+    cfg = {**said, **_of_shapes(named, lambda name: header(prefix + name).shape, place)}
     folded = "blocks.0.ln1.w" not in named
     if "normalization_type" not in said:
         cfg["normalization_type"] = _normalization(named, folded, lambda: read(prefix + POSITIONS), place)
@@ -92,12 +89,6 @@ def _of_shapes(names: Collection[str], shape: Callable[[str], tuple[int, ...]], 
         "n_key_value_heads": n_heads if keys is None else shape(keys)[0],
         "d_vocab_out": shape("unembed.W_U")[1] if "unembed.W_U" in names else d_vocab,
     }
-
-
-def _plain(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a cfg that shapes don't give."""
-    of_shapes = ("n_heads", "d_head", "d_model", "n_layers", "n_ctx", "d_vocab", "d_vocab_out", "n_key_value_heads")
-    return {key: value for key, value in said.items() if key not in of_shapes}
 
 
 def _normalization(names: Collection[str], folded: bool, positions: Callable[[], Array], place: str) -> str:

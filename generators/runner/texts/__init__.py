@@ -47,10 +47,7 @@ class TextWindows:
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text in a model's tokens, and what the tokenizer puts before and after every piece of it.
-
-    `starts` has the first token of every file.
-    """
+    """A text in a model's tokens, what the tokenizer puts around every piece, and where each file `starts`."""
 
     name: str
     sha256: str  # digest of the text's bytes, or of its ids if stored as ids
@@ -64,8 +61,7 @@ class TokenizedText:
     def windows(self, count: int, length: int, seed: int) -> TextWindows:
         """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.
 
-        Raises:
-            CannotRunError: the text is shorter than a window.
+        Raises CannotRunError: the text is shorter than a window.
         """
         inner = length - len(self.before) - len(self.after)
         pieces = len(self.ids) // inner if inner > 0 else 0
@@ -90,7 +86,6 @@ class TokenizedText:
 
 
 def window_length(n_ctx: int | None) -> int:
-    """Return the window length in a model of `n_ctx` positions (None: unlimited)."""
     return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
 
 
@@ -100,8 +95,7 @@ def text_for(folder: Path, vocab_size: int, shipped: TokenizedText | None = None
     Args:
         shipped: what `shipped_text` returned for it, so that it isn't tokenized again.
 
-    Raises:
-        CannotRunError: it has no tokenizer, the text is damaged, or ids are beyond the vocabulary.
+    Raises CannotRunError: it has no tokenizer, the text is damaged, or ids are beyond the vocabulary.
     """
     held_out = folder / HELD_OUT
     text = _carried(held_out) if held_out.is_file() else shipped or shipped_text(folder)
@@ -111,7 +105,6 @@ def text_for(folder: Path, vocab_size: int, shipped: TokenizedText | None = None
 
 
 def encode(folder: Path, text: str) -> tuple[int, ...]:
-    """Tokenize text without special tokens."""
     return tuple(_tokenizer(folder).encode(text, add_special_tokens=False).ids)
 
 
@@ -144,16 +137,11 @@ def _end_of_text(folder: Path) -> int:
 
 
 def digest_of_ids(ids: Int[Array, " tokens"]) -> str:
-    """Return the SHA-256 of token ids, whatever their type."""
     return hashlib.sha256(ids.astype("<u4").tobytes()).hexdigest()
 
 
 def read_language_reference() -> str:
-    """Return the shipped text.
-
-    Raises:
-        CannotRunError: it is not the text whose digest is stated here.
-    """
+    """Return the shipped text. Raises CannotRunError: it is not the text whose digest is stated here."""
     content = LANGUAGE_REFERENCE.read_bytes()
     if hashlib.sha256(content).hexdigest() != LANGUAGE_REFERENCE_SHA256:
         raise CannotRunError(f"{LANGUAGE_REFERENCE.name} is not the text that its digest names.")

@@ -5,15 +5,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 CHAPTERS = (
-    "introduction",
-    "lexical_analysis",
-    "datamodel",
-    "executionmodel",
-    "import",
-    "expressions",
-    "simple_stmts",
-    "compound_stmts",
-    "toplevel_components",
+    *("introduction", "lexical_analysis", "datamodel", "executionmodel", "import"),
+    *("expressions", "simple_stmts", "compound_stmts", "toplevel_components"),
 )
 PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "dt")
 LEFT_OUT = ("pre", "script", "style", "table")  # code and grammars are no prose

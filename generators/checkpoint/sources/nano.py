@@ -1,11 +1,16 @@
-"""Checkpoints of nanoGPT's training script: `model_args` is the config, beside the tensors."""
+"""Checkpoints of nanoGPT, whose `model_args` are the config, and of nanochat.
 
-from collections.abc import Collection, Mapping
+No table describes nanochat's model, which changes often, but its tokens can be measured.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from generators.base import notices
 from generators.base.errors import InputError
 from generators.checkpoint.sources.dialects import Dialect
+from generators.checkpoint.sources.formats import Header
 
 KNOWN = ("n_layer", "n_head", "n_embd", "block_size", "vocab_size", "bias", "dropout")
 META, TOKENIZER = "meta.pkl", "tokenizer.json"
@@ -14,15 +19,14 @@ ABSENT = (
     f"which stores no tokenizer: its tokens have no names. If it was trained on GPT-2's, put {TOKENIZER} beside it."
 )
 OURS = frozenset(("n_layer", "n_embd", "block_size"))  # scripts of other models have `model_args`, too
+OF_NANOCHAT = re.compile(r"(^|\.)transformer\.h\.(\d+)\.attn\.c_q\.weight$")
+TOKENS = "transformer.wte.weight"
 
 
 def nanogpt(
     settings: Mapping[str, Any], names: Collection[str], beside: Collection[str], place: str
 ) -> Dialect | None:
-    """Return how to read a checkpoint of nanoGPT; None where it is none. `beside`: the files in its folder.
-
-    Raises InputError: it is of a script that was changed in a way that the tables don't know.
-    """
+    """Return how to read a checkpoint of nanoGPT; None where it is none. Raises InputError: it is a changed one."""
     args = settings.get("model_args")
     if not isinstance(args, Mapping) or not args.keys() >= OURS:
         return None
@@ -37,3 +41,21 @@ def nanogpt(
     has_biases = any(name.endswith("c_attn.bias") for name in names)
     own = {key: args[key] for key in KNOWN if key in args}
     return Dialect("nanoGPT", {"model_type": "nanogpt", "bias": has_biases, **own})
+
+
+def nanochat(
+    names: Sequence[str], header: Callable[[str], Header], said_in: Callable[[str], Mapping[str, Any]], stem: str
+) -> Dialect | None:
+    """Return how to read a checkpoint of nanochat; None where it is none.
+
+    `said_in` reads a file beside it, whose own name has the `stem` model_STEP.
+    """
+    layers = [match for name in names if (match := OF_NANOCHAT.search(name))]
+    tokens = next((name for name in names if name.endswith(TOKENS)), None)
+    if not layers or tokens is None or not header(tokens).shape:
+        return None
+    said = said_in(f"meta_{stem.rpartition('_')[2]}.json").get("model_config")
+    sizes = said if isinstance(said, Mapping) else {}
+    config = {"model_type": "nanochat", "n_layer": len(layers), "vocab_size": header(tokens).shape[0]}
+    config |= {ours: sizes[key] for ours, key in (("n_head", "n_head"), ("n_ctx", "sequence_len")) if key in sizes}
+    return Dialect("nanochat", config)
