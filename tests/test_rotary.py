@@ -29,12 +29,6 @@ def tensors() -> dict[str, np.ndarray]:
     return {**found, "lm_head.weight": np.roll(found["model.embed_tokens.weight"], SHIFT, axis=0)}
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    read_model(tmp_path / "rotary", CONFIG, tensors())
-    return tmp_path / "rotary"
-
-
 def computed(folder: Path) -> tuple[Model, Store, ModelFindings]:
     model = Model(name="rotary", title="Rotary", sources=(FolderSource(folder=folder),))
     store = Store(folder.parent / "results")
@@ -44,8 +38,15 @@ def computed(folder: Path) -> tuple[Model, Store, ModelFindings]:
     return model, store, judged.published()
 
 
-def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(folder):
-    _, _, findings = computed(folder)
+@pytest.fixture(scope="module")
+def untied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, Store, ModelFindings]:
+    folder = tmp_path_factory.mktemp("untied") / "rotary"
+    read_model(folder, CONFIG, tensors())
+    return computed(folder)
+
+
+def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(untied):
+    _, _, findings = untied
     status = {name: record.status for name, record in findings.findings.items()}
     about_tables = {finding.name for finding in FINDINGS if "position_embedding" in finding.needs}
     without_run = {finding.name for finding in FINDINGS if RUN not in finding.needs}
@@ -55,21 +56,16 @@ def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(f
     assert {"gains", "outliers"} <= without_run - about_tables
     assert findings.findings["helix"].reason.startswith("Positions enter as rotations")
     assert {c.verdict for c in findings.claims if c.finding == "helix"} == {"untested"}
-
-
-def test_the_output_embedding_decides_what_zero_layers_yield(folder):
-    _, _, findings = computed(folder)
     zero = findings.findings["zero_layer"]
     assert zero.metrics["tied"] is False
     assert zero.metrics["self_share"] < 0.05
     stored = tensors()
     best = np.argmax(stored["model.embed_tokens.weight"] @ stored["lm_head.weight"].T, axis=1)
-    expected = {(u, int(v)) for u, v in enumerate(best) if u != v}
-    assert zero.metrics["exceptions"] == len(expected)
+    assert zero.metrics["exceptions"] == np.count_nonzero(best != np.arange(V))
 
 
-def test_a_tied_model_needs_no_output_embedding(folder):
-    stored = tensors()
+def test_a_tied_model_needs_no_output_embedding(tmp_path):
+    folder, stored = tmp_path / "rotary", tensors()
     tied = {**stored, "lm_head.weight": stored["model.embed_tokens.weight"]}
     checkpoint = read_model(folder, {**CONFIG, "tie_word_embeddings": True}, tied)
     assert "unembedding" not in checkpoint  # the file's second copy is not read
@@ -78,8 +74,8 @@ def test_a_tied_model_needs_no_output_embedding(folder):
     assert findings.findings["zero_layer"].metrics["self_share"] > 0.5
 
 
-def test_its_page_has_no_word_of_positions_that_are_not_there(folder, tmp_path):
-    model, store, _ = computed(folder)
+def test_its_page_has_no_word_of_positions_that_are_not_there(untied, tmp_path):
+    model, store, _ = untied
     site = Staging(tmp_path / "pages", tmp_path / "cache")
     rendered = render(Registry(models=(model,)), store, site, tmp_path / "src")
     assert (rendered.damaged, rendered.absent) == ([], [])

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from generators.findings import FINDINGS
 from models.training import corpus
 from models.training.cards import fenced
-from models.training.stdlib_gpt2.card import CARD, FOLDER, PICTURES, card_of, draw_losses, write_card
+from models.training.stdlib_gpt2.card import CARD, FOLDER, PICTURES, card_of, draw_losses
 from tests.conftest import ROOT
 
 MOST_BYTES = 6_000_000
@@ -192,10 +192,17 @@ def test_the_card_is_the_one_of_the_record(record):
         assert numbers((FOLDER / name).read_bytes()) == pytest.approx(numbers(drawn), abs=0.01)
 
 
-def test_a_card_needs_the_record_alone(record, tmp_path):
+def written_without_pytorch(card: str, folder: Path) -> None:
+    """Have a card written in a process that has no PyTorch."""
+    code = "import sys; from pathlib import Path; sys.modules['torch'] = None; "
+    code += f"from models.training.{card}.card import write_card; write_card(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, check=True)
+
+
+def test_a_card_needs_neither_pytorch_nor_more_than_the_record(record, tmp_path):
     changed = {**record, "never_seen_tokens": 1234, "continuation": "x = '```'\n", "held_out_loss": 9.8765}
     (tmp_path / "training.json").write_text(json.dumps(changed))
-    write_card(tmp_path)
+    written_without_pytorch("stdlib_gpt2", tmp_path)
     card = (tmp_path / CARD).read_text("utf-8")
     assert "1234 of the" in card
     assert "| loss | 9.877 nats a token |" in card
@@ -204,19 +211,6 @@ def test_a_card_needs_the_record_alone(record, tmp_path):
     assert f'src="{PICTURES[0]}"' in card
     assert f'srcset="{PICTURES[1]}"' in card
     assert fenced("a\n```\n````\n") == "`````python\na\n```\n````\n`````"
-
-
-def written_without_pytorch(card: str, folder: Path) -> None:
-    """Have a card written in a process that has no PyTorch."""
-    code = "import sys; from pathlib import Path; sys.modules['torch'] = None; "
-    code += f"from models.training.{card}.card import write_card; write_card(Path(sys.argv[1]))"
-    subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, check=True)
-
-
-def test_the_card_is_written_without_pytorch(record, tmp_path):
-    (tmp_path / "training.json").write_text(json.dumps(record))
-    written_without_pytorch("stdlib_gpt2", tmp_path)
-    assert (tmp_path / CARD).is_file()
 
 
 def test_every_finding_is_computed_but_that_on_rotations_from_exact_counts(stdlib_gpt2, record):

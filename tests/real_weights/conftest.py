@@ -9,6 +9,13 @@ if TYPE_CHECKING:  # imported when a test asks for it: --shapes must come before
     from tests.real_weights.measured import RealModel
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker("real_weights")
+
+
 def real(name: str, folder: Path | None = None) -> "RealModel":
     from tests.real_weights.measured import RealModel
 

@@ -113,6 +113,16 @@ def shows(finding: str, **models: list[Any]) -> Callable[..., None]:
     return shows_them
 
 
+def judges(finding: str, **models: str) -> Callable[..., None]:
+    """Return a test that all claims of a finding, in their order, come to the verdicts that are written down."""
+
+    @pytest.mark.parametrize(("model", "verdicts"), models.items(), ids=models)
+    def judges_so(model: str, verdicts: str, request: pytest.FixtureRequest) -> None:
+        assert [*request.getfixturevalue(model)[finding].verdicts().values()] == verdicts.split()
+
+    return judges_so
+
+
 def each(name: str, values: str, read: Callable[[Any], list[float]]) -> Iterator[Any]:
     """Yield one parameter for each of several values that stand in a list."""
     for index, value in enumerate(values.split()):

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.real_weights.measured import assert_shown, row, shows
-
-pytestmark = pytest.mark.real_weights
+from tests.real_weights.measured import assert_shown, judges, row, shows
 
 
 def share(matrix, how="raw"):
@@ -63,13 +61,12 @@ def test_gpt2_kernels_of_late_queries(gpt2):
     assert 65 <= sum(head["peak_offset"] == 0 for head in heads(gpt2["attention"].metrics)) <= 67
 
 
-@pytest.mark.parametrize(("model", "verdicts"), [
-    ("gpt2", "fails untested holds untested untested fails untested"),
-    ("minilm_l6", "holds fails fails fails fails holds holds"),
-    ("stdlib", "holds fails fails holds holds fails fails"),
-])  # fmt: skip
-def test_verdicts(model, verdicts, request):
-    assert " ".join(request.getfixturevalue(model)["attention"].verdicts().values()) == verdicts
+test_verdicts = judges(
+    "attention",
+    gpt2="fails untested holds untested untested fails untested",
+    minilm_l6="holds fails fails fails fails holds holds",
+    stdlib="holds fails fails holds holds fails fails",
+)
 
 
 def test_gpt2_reads_positions_in_its_raw_weights_alone(gpt2):

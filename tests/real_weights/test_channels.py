@@ -6,8 +6,6 @@ from scipy.stats import ortho_group, spearmanr
 
 from tests.real_weights.measured import each, row, shows
 
-pytestmark = pytest.mark.real_weights
-
 NO_TOKENS = "The token embedding isn't in this checkpoint."
 GPT2 = [
     row("channels-for-90", "47", lambda m: m["channels_for_90"]),

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from tests.real_weights.measured import row, shows
-
-pytestmark = pytest.mark.real_weights
+from tests.real_weights.measured import judges, row, shows
 
 STDLIB = [
     row("frequency-channel", "0.634", lambda m: abs(m["frequency_channel"]["rho"])),
@@ -27,13 +25,8 @@ def test_long_tokens_of_minilm_are_frequent(minilm_l6):
     assert minilm_l6["frequency"].metrics["norm_rho"] == pytest.approx(0.82, abs=0.01)
 
 
-@pytest.mark.parametrize(("model", "shorter"), [("stdlib", "holds"), ("minilm_l6", "fails")])
-def test_verdicts(model, shorter, request):
-    assert request.getfixturevalue(model)["frequency"].verdicts() == {
-        "frequency-channel": "fails",
-        "frequency-is-ln2": "fails",
-        "frequent-shorter": shorter,
-    }
+# frequency-channel, frequency-is-ln2, frequent-shorter
+test_verdicts = judges("frequency", stdlib="fails fails holds", minilm_l6="fails fails fails")
 
 
 @pytest.mark.parametrize("model", ["stdlib", "minilm_l6"])

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.real_weights.measured import row, shows
-
-pytestmark = pytest.mark.real_weights
+from tests.real_weights.measured import judges, row, shows
 
 
 def ln2(key):
@@ -30,15 +28,10 @@ MINILM = [
 test_numbers = shows("gains", gpt2=GPT2, minilm_l6=MINILM)
 
 
-@pytest.mark.parametrize(("model", "dials_down", "one_channel"), [
-    ("gpt2", "holds", "holds"),
-    ("minilm_l6", "fails", "holds"),
-    ("gpt1", "untested", "partly"),
-    ("stdlib", "fails", "fails"),
-])  # fmt: skip
-def test_verdicts(model, dials_down, one_channel, request):
-    found = request.getfixturevalue(model)["gains"]
-    assert found.verdicts() == {"ln1-dials-down": dials_down, "ln2-one-channel": one_channel}
+# ln1-dials-down, ln2-one-channel
+test_verdicts = judges(
+    "gains", gpt2="holds holds", minilm_l6="fails holds", gpt1="untested partly", stdlib="fails fails"
+)
 
 
 def test_gpt2_turns_positions_down_far_beyond_turned_axes(gpt2):

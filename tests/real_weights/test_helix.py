@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from tests.real_weights.measured import assert_shown, each, row, shows
-
-pytestmark = pytest.mark.real_weights
+from tests.real_weights.measured import assert_shown, each, judges, row, shows
 
 
 def three(rows):
@@ -92,16 +90,14 @@ def test_gpt2_norms_of_rows(gpt2, position, shown):
     assert_shown(gpt2["helix"].measured.arrays["norms"][position], shown)
 
 
-@pytest.mark.parametrize(("model", "verdicts"), [
-    ("gpt2", "holds holds holds holds holds holds holds"),
-    ("gpt1", "fails holds fails fails partly holds holds"),
-    ("minilm_l6", "fails holds fails holds fails holds partly"),
-    ("stdlib", "holds fails fails holds fails fails partly"),
-])  # fmt: skip
-def test_verdicts(model, verdicts, request):
-    claims = ("three-components", "winding", "fraying", "first-position", "constant-norms", "look-back", "low-rank")
-    found = request.getfixturevalue(model)["helix"].verdicts()
-    assert found == dict(zip(claims, verdicts.split(), strict=True))
+# three-components, winding, fraying, first-position, constant-norms, look-back, low-rank
+test_verdicts = judges(
+    "helix",
+    gpt2="holds holds holds holds holds holds holds",
+    gpt1="fails holds fails fails partly holds holds",
+    minilm_l6="fails holds fails holds fails holds partly",
+    stdlib="holds fails fails holds fails fails partly",
+)
 
 
 @pytest.mark.parametrize(("model", "winding", "gain"), [

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.real_weights
-
 
 def test_the_clump_of_minilm_holds_its_unused_tokens(minilm_l6):
     m = minilm_l6["outliers"].metrics

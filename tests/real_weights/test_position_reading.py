@@ -1,10 +1,6 @@
 """How GPT-2's first layer reads positions: the values that were measured apart from the atlas."""
 
-import pytest
-
-from tests.real_weights.measured import row, shows
-
-pytestmark = pytest.mark.real_weights
+from tests.real_weights.measured import judges, row, shows
 
 
 def of_head(number, key):
@@ -29,14 +25,7 @@ GPT2 = [
 test_numbers = shows("position_reading", gpt2=GPT2)
 
 
-@pytest.mark.parametrize(
-    ("model", "verdicts"),
-    [
-        ("gpt2", ["holds", "holds", "holds"]),
-        ("minilm_l6", ["holds", "holds", "fails"]),
-        ("stdlib", ["fails", "holds", "holds"]),
-    ],
+# position-heads, reads-main-plane, reads-rotated
+test_verdicts = judges(
+    "position_reading", gpt2="holds holds holds", minilm_l6="holds holds fails", stdlib="fails holds holds"
 )
-def test_verdicts(model, verdicts, request):
-    found = request.getfixturevalue(model)["position_reading"].verdicts()
-    assert [found[name] for name in ("position-heads", "reads-main-plane", "reads-rotated")] == verdicts

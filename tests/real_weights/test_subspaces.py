@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.real_weights.measured import row, shows
-
-pytestmark = pytest.mark.real_weights
+from tests.real_weights.measured import judges, row, shows
 
 MINILM = [
     row("rivalry", "0.112", lambda m: m["rivalry"]),
@@ -16,12 +14,8 @@ MINILM = [
 test_numbers = shows("subspaces", minilm_l6=MINILM)
 
 
-@pytest.mark.parametrize(("model", "verdicts"), [
-    ("minilm_l6", {"keep-apart": "holds", "p-in-tail": "holds", "tokens-in-tail": "fails"}),
-    ("stdlib", {"keep-apart": "partly", "p-in-tail": "holds", "tokens-in-tail": "fails"}),
-])  # fmt: skip
-def test_verdicts(model, verdicts, request):
-    assert request.getfixturevalue(model)["subspaces"].verdicts() == verdicts
+# keep-apart, p-in-tail, tokens-in-tail
+test_verdicts = judges("subspaces", minilm_l6="holds holds fails", stdlib="partly holds fails")
 
 
 def test_tokens_and_positions_of_minilm_keep_apart_beyond_doubt(minilm_l6):

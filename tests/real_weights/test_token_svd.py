@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.real_weights
-
 
 @pytest.mark.parametrize(("model", "mean"), [("stdlib", "holds"), ("minilm_l6", "fails")])
 def test_verdicts(model, mean, request):

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.real_weights
-
 
 def test_eighteen_tokens_of_minilm_yield_others(minilm_l6):
     m = minilm_l6["zero_layer"].metrics

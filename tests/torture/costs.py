@@ -128,7 +128,7 @@ def cluster(workers: int) -> Iterator[str]:
 
 def timed(place: Path, way: str, *options: str, python: Path | str = sys.executable) -> dict[str, Any]:
     """Return the seconds and the peak memory of computing all models one way, into a folder of its name."""
-    _, seconds, memory = cost_of([str(python), *ATLAS, "--results", way, *options], place, ENVIRONMENT)
+    seconds, memory = cost_of([str(python), *ATLAS, "--results", way, *options], place, ENVIRONMENT)
     return {"way": way, "seconds": round(seconds, 1), "memory_mib": round(memory / MEBI)}
 
 

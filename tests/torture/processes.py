@@ -115,19 +115,18 @@ def most_memory() -> int:
     return in_status("VmHWM") or KIBI * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def cost_of(command: Sequence[str], place: Path, environment: Mapping[str, str]) -> tuple[float, float, int]:
-    """Run a command in a folder; return seconds of CPU and of the clock, and bytes of memory at the peak.
+def cost_of(command: Sequence[str], place: Path, environment: Mapping[str, str]) -> tuple[float, int]:
+    """Run a command in a folder; return seconds of the clock, and bytes of memory at the peak.
 
     Its children count, too; memory that several share counts once (on Linux).
     """
-    before, begin, peak = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter(), 0
+    begin, peak = time.perf_counter(), 0
     with subprocess.Popen(command, cwd=place, env=environment, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
             time.sleep(SAMPLE_S)
             peak = max(peak, sum(map(_memory_of, psutil.Process().children(recursive=True))))
     assert process.returncode == 0, f"{command} ended with {process.returncode}"
-    clock, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock, peak
+    return time.perf_counter() - begin, peak
 
 
 def _memory_of(process: psutil.Process) -> int:
