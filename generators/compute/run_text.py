@@ -11,7 +11,16 @@ import numpy as np
 from generators.base.errors import raise_unless_panic
 from generators.checkpoint.sources import Files
 from generators.runner import CannotRunError
-from generators.runner.texts import HELD_OUT, TokenizedText, encode, shipped_text
+from generators.runner.texts import (
+    HELD_OUT,
+    LANGUAGE_REFERENCE_SHA256,
+    REACTIONS_SHA256,
+    VOCABULARY,
+    TokenizedText,
+    encode,
+    reads_reactions,
+    shipped_text,
+)
 from generators.tokens.own_tokenizer import SENTENCEPIECE
 from generators.tokens.tokenizer_files import check_ids
 
@@ -62,6 +71,12 @@ def why_no_text(files: Files) -> str | None:
     )
 
 
+def shipped_digest(files: Files) -> str:
+    """Return the SHA-256 of the shipped text that a model would be run on."""
+    of_reactions = not files.is_gguf and not files.has(TOKENIZER) and reads_reactions(files.content(VOCABULARY))
+    return REACTIONS_SHA256 if of_reactions else LANGUAGE_REFERENCE_SHA256
+
+
 def libraries(files: Files) -> tuple[str, ...]:
     """Return the installed packages needed for this tokenizer beyond those that every run needs."""
     if not set(SENTENCEPIECE) & set(tokenizer_files(files)):
@@ -83,7 +98,10 @@ def checked_text(folder: Path, vocab_size: int) -> TokenizedText | None:
     try:
         if (folder / TOKENIZER).is_file():
             check_ids(folder / TOKENIZER, vocab_size)
-        text, rare = shipped_text(folder), encode(folder, RARE)
+        text = shipped_text(folder)
+        if text.sha256 == REACTIONS_SHA256:  # a language of few signs, cut without a tokenizer
+            return text
+        rare = encode(folder, RARE)
     except CannotRunError:
         raise
     except BaseException as error:  # the tokenizers library raises nothing more specific, and panics

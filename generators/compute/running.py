@@ -1,6 +1,7 @@
 """The model itself, for findings that run it: whether it can be run here, and what its results then depend on."""
 
 import hashlib
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed, chosen_device
 from generators.runner.opening import MEMORY_FACTOR, Tensors, write_config_and_tokenizer
-from generators.runner.texts import LANGUAGE_REFERENCE_SHA256
 from generators.runner.usual import in_usual_form
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
         return NOT_INSTALLED
     if files.stack is not None:
         return "The model can't be run here: it is one half of a checkpoint that holds two."
-    if files.only_read_here and not files.is_gguf:
+    if files.dialect.software and not files.is_gguf:
         return OTHER_SOFTWARE
     if checkpoint.architecture.vocab_size is None:
         return NO_TOKENS
@@ -136,7 +136,7 @@ def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
     return {
         "files": {"GGUF": _digest_of_gguf(files)} if files.is_gguf else digests,
         "weights": {role: checkpoint.content(role) for role in checkpoint},
-        "text": LANGUAGE_REFERENCE_SHA256,
+        "text": run_text.shipped_digest(files),
     }
 
 
@@ -146,14 +146,27 @@ def _digest_of_gguf(files: Files) -> str:
 
 
 def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
-    if not files.is_gguf:
+    as_it_is = not files.only_read_here and "model_type" in files.config()
+    if files.folder is None or as_it_is:
         return _opened_in(_folder_of(files), files, checkpoint, device)
     place = tempfile.TemporaryDirectory()
-    write_config_and_tokenizer(files.first_file, files.config(), Path(place.name))
+    config = {"model_type": checkpoint.family.model_types[0], **files.config()}
+    if files.is_gguf:
+        write_config_and_tokenizer(files.first_file, config, Path(place.name))
+    else:
+        _link_folder_of(files, config, Path(place.name))
     numbers = sum(prod(files.header(name).shape) for name in files.names())
     opened = _opened_in(Path(place.name), files, checkpoint, device, tensors=Tensors(numbers, files.as_transformers))
     finalize(opened, place.cleanup)
     return opened
+
+
+def _link_folder_of(files: Files, config: Mapping[str, Any], folder: Path) -> None:
+    """Write config.json into a folder, and links to what else is read to run the model, but for its weights."""
+    for name in _read(files):
+        if name != CONFIG and (path := files.fetch(name)) is not None:
+            (folder / name).symlink_to(path.resolve())
+    (folder / CONFIG).write_text(json.dumps(dict(config)), "utf-8")
 
 
 def _folder_of(files: Files) -> Path:

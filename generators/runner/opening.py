@@ -1,13 +1,14 @@
-"""A checkpoint's folder -> a model that is ready to be run. No code of a repository is ever run, no pickle read."""
+"""A checkpoint's folder -> a model that is ready to be run. No code of a repository is ever run."""
 
 import json
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy import ndarray as Array
 
@@ -69,7 +70,7 @@ def open_model(
     _check_memory(parameters_of(folder) if tensors is None else tensors.count, device)
     from generators.runner.run import OpenedModel
 
-    model = _load(folder, config, architecture, device) if tensors is None else _filled(config, tensors)
+    model = _load(folder, config, architecture, tensors)
     _fuse_activations(model)
     add_slopes_once(model, architecture.n_layer)
     model = model.to(device).eval().requires_grad_(False)
@@ -152,49 +153,24 @@ def _available(device: str) -> int:
 # Loading
 
 
-def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, device: str) -> Any:
+def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, tensors: Tensors | None) -> Any:
     """Return the model with its head: of causal models always, of encoders if the checkpoint has one."""
     import transformers
 
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
+    load = _from_pretrained if tensors is None else partial(_from_tensors, tensors)
     if architecture.causal:
-        model, absent = _from_pretrained(transformers.AutoModelForCausalLM, folder, config)
+        model, absent = load(transformers.AutoModelForCausalLM, folder, config)
     else:
         try:
-            model, absent = _from_pretrained(transformers.AutoModelForMaskedLM, folder, config)
+            model, absent = load(transformers.AutoModelForMaskedLM, folder, config)
         except CannotRunError:
             model, absent = None, {""}
         if absent:  # missing from the head or the model: opening it without a head shows which
-            model, absent = _from_pretrained(transformers.AutoModel, folder, config)
+            model, absent = load(transformers.AutoModel, folder, config)
     if absent:
         raise CannotRunError(f"The model can't be run: the checkpoint lacks {first(sorted(absent), NAMED)}.")
-    return model
-
-
-def _filled(config: Mapping[str, Any], tensors: Tensors) -> Any:
-    import torch
-    import transformers
-
-    transformers.logging.set_verbosity_error()
-    try:
-        made = transformers.AutoConfig.for_model(**config)
-        model = transformers.AutoModelForCausalLM.from_config(
-            made, dtype=torch.float32, attn_implementation="eager", trust_remote_code=False
-        )
-        inside, known = f"{model.base_model_prefix}.", model.state_dict().keys()
-        state = {
-            name if name in known else inside + name: torch.from_numpy(tensor) for name, tensor in tensors.each()
-        }
-        lacking, beyond = model.load_state_dict(state, strict=False, assign=True)
-        model.tie_weights()
-    except Exception as error:  # transformers and PyTorch raise all kinds of errors
-        raise CannotRunError(_not_opened(config, error)) from error
-    tied = {"lm_head.weight"} if config.get("tie_word_embeddings") else set()
-    if odd := [*sorted({*lacking} - tied), *beyond]:
-        raise CannotRunError(
-            f"The model can't be run: its file and transformers' model differ in {first(sorted(odd), NAMED)}."
-        )
     return model
 
 
@@ -227,18 +203,39 @@ def _fuse_activations(model: Any) -> None:
 
 
 def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
+    """Return a model and the names of the tensors that it needs and the files lack."""
+    return _complete(
+        config,
+        lambda options: kind.from_pretrained(str(folder), use_safetensors=True, local_files_only=True, **options),
+    )
+
+
+def _from_tensors(tensors: Tensors, kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
+    """Return a model made from its config with these tensors, and the names of those that it lacks."""
+    import torch
+    import transformers
+
+    def load(options: dict[str, Any]) -> tuple[Any, Any]:
+        settings = transformers.AutoConfig.for_model(**config)
+        state = {name: torch.from_numpy(tensor) for name, tensor in tensors.each()}
+        made = kind._model_mapping[type(settings)].from_pretrained(None, config=settings, state_dict=state, **options)
+        return cast("tuple[Any, Any]", made)
+
+    return _complete(config, load)
+
+
+def _complete(config: Mapping[str, Any], load: Callable[[dict[str, Any]], tuple[Any, Any]]) -> tuple[Any, set[str]]:
     import torch
 
     try:
-        model, info = kind.from_pretrained(
-            str(folder),
-            dtype=torch.float32,
-            attn_implementation="eager",  # the only implementation that returns attention weights
-            trust_remote_code=False,
-            use_safetensors=True,
-            local_files_only=True,
-            ignore_mismatched_sizes=True,  # named below
-            output_loading_info=True,
+        model, info = load(
+            {
+                "dtype": torch.float32,
+                "attn_implementation": "eager",  # the only implementation that returns attention weights
+                "trust_remote_code": False,
+                "ignore_mismatched_sizes": True,  # named below
+                "output_loading_info": True,
+            }
         )
     except Exception as error:  # transformers raises all kinds of errors
         raise CannotRunError(_not_opened(config, error)) from error

@@ -1,7 +1,7 @@
 """What we learned: every claim over all models, from verdicts and effects. Words: `templates/lessons.j2`.
 
 True for three models as for fifty: of few, names are given; of many, to the extremes only, and the rest is counted.
-Models of one recipe count as one, and members of a series as none.
+Models of one recipe count as one; small models and members of a series as none.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import Any
 from generators.base.text import with_unit
 from generators.compute.records import ClaimRecord
 from generators.findings.judging import VERDICTS, Rule
-from generators.site.view import ModelPage
+from generators.site.view import ModelPage, counted
 
 FIRST = "gpt2"  # the model that nearly every observation was made on
 FEWEST = 3  # models from which on a sentence says "all", "most" or "only"
@@ -55,7 +55,7 @@ class Recipe:
 class Lesson:
     """One claim over all models: how often it holds, by family; where most; and what runs against the first model.
 
-    `of_series` are the members of series that can test it; they are in no count of models.
+    `small` are the small models and members of series that can test it; they are in no count of models.
     """
 
     rule: Rule[Any]
@@ -63,7 +63,7 @@ class Lesson:
     untested: int
     first: Case | None  # the model that the observation was made on, where it is tested
     lacking: ModelPage | None = None  # that model, where it isn't
-    of_series: tuple[Case, ...] = ()
+    small: tuple[Case, ...] = ()
 
     @cached_property
     def recipes(self) -> tuple[Recipe, ...]:
@@ -107,27 +107,27 @@ class Lesson:
         return sum(case.claim.close for case in self.cases)
 
     @property
-    def series_holding(self) -> int:
-        """Return in how many members of series it holds."""
-        return sum(case.claim.verdict == "holds" for case in self.of_series)
+    def small_holding(self) -> int:
+        """Return in how many small models it holds."""
+        return sum(case.claim.verdict == "holds" for case in self.small)
 
     @property
     def otherwise(self) -> tuple[str, int] | None:
         """Return what speaks against its holding in all models tested, in one alone, or in none.
 
-        It is a verdict and in how many members of series it is that; None where nothing does.
+        It is a verdict and in how many small models it is that; None where nothing does.
         """
         if not self.cases or 1 < self.holding < self.tested:
             return None
         verdict = "fails" if self.in_all else "holds"
-        count = sum(case.claim.verdict == verdict for case in self.of_series)
+        count = sum(case.claim.verdict == verdict for case in self.small)
         return (verdict, count) if count else None
 
     @property
     def mostly_otherwise(self) -> bool:
-        """Return whether it holds in all models tested, and fails in most of those of series that can test it."""
-        failing = sum(case.claim.verdict == "fails" for case in self.of_series)
-        return self.in_all and 2 * failing > len(self.of_series)
+        """Return whether it holds in all models tested, and fails in most small ones that can test it."""
+        failing = sum(case.claim.verdict == "fails" for case in self.small)
+        return self.in_all and 2 * failing > len(self.small)
 
     @property
     def by_family(self) -> list[tuple[str, int, int]]:
@@ -234,15 +234,16 @@ def lessons(
     rules: Sequence[Rule[Any]], pages: Sequence[ModelPage], in_series: Sequence[ModelPage] = ()
 ) -> Iterator[Lesson]:
     """Yield the lesson of every claim; `in_series` are members of series, which count nowhere."""
+    small = [*(page for page in pages if page not in counted(pages)), *in_series]
     for rule in rules:
-        known = _cases(rule, pages)
+        known = _cases(rule, counted(pages))
         tested = tuple(case for case in known if case.claim.verdict != "untested")
         of_first = next((case for case in known if case.page.name == FIRST), None)
         untested = of_first is not None and of_first.claim.verdict == "untested"
         first, lacking = (None, of_first.page) if of_first and untested else (of_first, None)
-        of_series = tuple(case for case in _cases(rule, in_series) if case.claim.verdict != "untested")
+        of_small = tuple(case for case in _cases(rule, small) if case.claim.verdict != "untested")
         without = {case.page.counted_as for case in known} - {case.page.counted_as for case in tested}
-        yield Lesson(rule, tested, len(without), first, lacking, of_series)
+        yield Lesson(rule, tested, len(without), first, lacking, of_small)
 
 
 def _family(recipe: Recipe) -> str:

@@ -39,7 +39,7 @@ from generators.site.series import SeriesPage, seed_ranges, series_of, write_ser
 from generators.site.staging import Staging
 from generators.site.statements import counts, statements
 from generators.site.teasers import hero, teasers
-from generators.site.view import Absent, ModelPage, Section, all_models
+from generators.site.view import Absent, ModelPage, Section, all_models, counted
 from generators.site.words import environment
 
 FEW = 8  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
@@ -112,7 +112,7 @@ def _model_pages(
 ) -> Rendered:
     rendered, whole = Rendered([], [], []), bool(templates.globals["whole"])
     made = _drawn(registry, store, staging, unavailable, rendered, report, whole=whole)
-    counted = [each.page for _, each in made if each.page.series_page is None]
+    compared = counted([each.page for _, each in made if each.page.series_page is None])
     rendered.in_series.extend(each.page for _, each in made if each.page.series_page is not None)
     for model, each in made:
         page = each.page
@@ -123,7 +123,7 @@ def _model_pages(
             text = templates.get_template("model.md.j2").render(
                 root="../../",
                 page=page,
-                outlier=outlier_model(page, counted),
+                outlier=outlier_model(page, compared),
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
                 seeds=seed_ranges(model, registry, store) if whole else {},
@@ -215,6 +215,7 @@ def _write_pages(
     everything = [lesson for of_finding in learned.values() for lesson in of_finding]
     shared = {
         "pages": rendered.pages,
+        "counted": counted(rendered.pages),
         "of_series": rendered.in_series,
         "absent": rendered.absent,
         "registry": registry,

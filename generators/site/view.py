@@ -1,7 +1,7 @@
 """What pages are made from: a model with its findings, judged and drawn; a model that has none."""
 
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,8 @@ PROBLEMS = {
     "failed": "The computation failed.",
 }
 NOT_SHOWN = "Not shown."
+
+FEWEST_PARAMETERS = 5_000_000  # of models that stand for those that people use
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class ModelPage:
     damaged: list[str]
     unavailable: str | None = None
     recipe: str | None = None
+    stated_parameters: int | None = None
     series_page: str | None = None  # on which it is, and in no count of models; None with a page of its own
 
     @property
@@ -134,6 +137,18 @@ class ModelPage:
     def counted_as(self) -> str:
         """Return what the model counts as where models are counted: its recipe, or itself."""
         return self.recipe or self.name
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether it has too few parameters to stand for the models that people use.
+
+        Where the registry doesn't state their number, it follows from the sizes: 12 d_model² for each layer, and the
+        embeddings.
+        """
+        model = self.findings.model
+        rows = (model.vocab_size or 0) + (model.n_ctx or 0)
+        by_sizes = (12 * model.n_layer * model.d_model + rows) * model.d_model
+        return (self.stated_parameters or by_sizes) < FEWEST_PARAMETERS
 
     @cached_property
     def applicable(self) -> list[Section]:
@@ -206,6 +221,11 @@ class ModelPage:
         return [record.computed_on for record in self.findings.findings.values() if record.computed_on]
 
 
+def counted(pages: Sequence[ModelPage]) -> list[ModelPage]:
+    """Return the models that counts are over: all but small ones, or all where there are only small ones."""
+    return [page for page in pages if not page.is_small] or list(pages)
+
+
 @dataclass(frozen=True)
 class Absent:
     """A model of the registry without a page, and why."""
@@ -255,6 +275,7 @@ def titled(
         damaged,
         unavailable,
         recipe=model.recipe,
+        stated_parameters=model.parameters,
         series_page=series_page,
     )
 

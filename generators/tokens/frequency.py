@@ -1,5 +1,7 @@
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,9 @@ from generators.checkpoint.sources import Files
 from generators.tokens.vocabulary import ModelVocabulary
 
 COUNTS = "token_counts.npy"
+# A vocabulary is taken for English by itself if it has as many whole words, and if this share of them is English.
+FEWEST_WORDS = 1000
+MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,9 @@ def token_frequencies(
 
     Counts shipped with the model; counts over a corpus that the user names; word frequencies; always the token index.
 
-    Word frequencies are looked up only where `model_frequency`, the best source that the registry gives the model,
-    is "wordfreq". `extra_counts` is a file as `atlas count-tokens` writes it.
+    Word frequencies are looked up where `model_frequency`, the best source that the registry gives the model, is
+    "wordfreq", and where nothing is known and at least half of the vocabulary's whole words are English.
+    `extra_counts` is a file as `atlas count-tokens` writes it.
     """
     found = []
     shipped = files.fetch(COUNTS)
@@ -58,7 +64,8 @@ def token_frequencies(
         found.append(
             _counted("corpus", f"token counts of a corpus ({printable(extra_counts.name)})", extra_counts, size)
         )
-    if model_frequency == "wordfreq" and vocabulary is not None:
+    unknown = model_frequency == "index" and not found
+    if vocabulary is not None and (model_frequency == "wordfreq" or (unknown and _is_english(vocabulary))):
         found.append(_of_words(vocabulary))
     return (*found, _index(size))
 
@@ -94,16 +101,30 @@ def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
     """
     from importlib.metadata import version
 
-    from wordfreq import get_frequency_dict
-
-    known = get_frequency_dict("en")
-    words = map(_word, vocabulary.raw_bytes, vocabulary.marks_space & ~vocabulary.special)
-    frequencies = np.array([known.get(word, np.nan) for word in words], np.float64)
+    known = _english()
+    frequencies = np.array([known.get(word, np.nan) for word in _words(vocabulary)], np.float64)
     release = version("wordfreq")
     label = f"frequencies of English words (wordfreq {release})"
     coverage = float(np.isfinite(frequencies).mean()) if len(frequencies) else 0.0
     made_from = ("wordfreq", release, vocabulary.digest)
     return TokenFrequency("wordfreq", label, np.log(frequencies), coverage, False, made_from)
+
+
+@cache
+def _english() -> Mapping[str, float]:
+    from wordfreq import get_frequency_dict
+
+    return get_frequency_dict("en")
+
+
+def _is_english(vocabulary: ModelVocabulary) -> bool:
+    words = [word for word in _words(vocabulary) if len(word) > 1]
+    return len(words) >= FEWEST_WORDS and sum(word in _english() for word in words) >= MOSTLY * len(words)
+
+
+def _words(vocabulary: ModelVocabulary) -> list[str]:
+    """Return the word that each token is, empty where it is none."""
+    return list(map(_word, vocabulary.raw_bytes, vocabulary.marks_space & ~vocabulary.special))
 
 
 def _word(text: bytes, begins_word: bool) -> str:

@@ -226,6 +226,7 @@ def test_what_we_learned_has_the_family_only_where_it_has_results():
     shared = {
         "root": "",
         "pages": [],
+        "counted": [],
         "findings": [],
         "learned": {},
         "general": generality([], []),

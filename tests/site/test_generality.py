@@ -16,7 +16,7 @@ NAMES = ("winding", "clump", "fraying", "constant-norms", "low-rank", "makes-its
 THRESHOLD = 1.0
 
 
-def page(name, *verdicts, values=(), thresholds=(), family="gpt2", recipe=None, **sections):
+def page(name, *verdicts, values=(), thresholds=(), family="gpt2", recipe=None, is_small=False, **sections):
     """Return a model whose verdicts are those of `NAMES`; `sections` say why findings are not computed."""
     claims = {}
     for at, (id, verdict) in enumerate(zip(NAMES, verdicts, strict=False)):
@@ -36,6 +36,7 @@ def page(name, *verdicts, values=(), thresholds=(), family="gpt2", recipe=None, 
         sections=made,
         findings=findings,
         counted_as=counted,
+        is_small=is_small,
         claim_address=lambda claim: f"models/{name}/#claim-{claim}",
     )
 
@@ -214,25 +215,33 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     found = learned(GPT2, OTHER, in_series=[member])
     assert said("sentence", found["winding"]) == "Holds in both models we could test"
     own = found["makes-its-own-positions"]
-    assert said("sentence", own) == "Tested only in one model of our series, where it holds"
+    assert said("sentence", own) == "Tested only in one small model, where it holds"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
-    assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_series(own, "../")
-    assert not str(module.of_series(found["winding"], "../")).strip()
+    assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_small(own, "../")
+    assert not str(module.of_small(found["winding"], "../")).strip()
     assert said("sentence", learned(GPT2)["makes-its-own-positions"]) == "No model here can test it"
+
+
+def test_small_models_are_counted_only_where_there_are_no_others():
+    small = [page(name, "fails", is_small=True) for name in ("a", "b")]
+    found = learned(GPT2, *small, in_series=[page("c", "holds")])["winding"]
+    assert (found.holding, found.tested, len(found.small), found.small_holding) == (1, 1, 3, 1)
+    alone = learned(*small)["winding"]
+    assert (alone.tested, len(alone.small)) == (2, 0)
 
 
 def test_where_models_of_a_series_say_otherwise_that_is_said():
     against, alike = page("a", "fails"), page("b", "holds")
     found = learned(GPT2, OTHER, in_series=[against, alike])["winding"]
-    assert said("otherwise", found) == "fails in 1 of 2 series models"
+    assert said("otherwise", found) == "fails in 1 of 2 small models"
     assert said("otherwise", learned(GPT2, OTHER, in_series=[alike])["winding"]) == ""
     nowhere = page("c", "fails")
     assert (
-        said("otherwise", learned(nowhere, in_series=[against, alike])["winding"]) == "holds in 1 of 2 series models"
+        said("otherwise", learned(nowhere, in_series=[against, alike])["winding"]) == "holds in 1 of 2 small models"
     )
     assert said("otherwise", learned(GPT2, nowhere, in_series=[against])["winding"]) == "", "it is in some anyway"
     text = short(GPT2, OTHER, THIRD, in_series=[against, alike])
-    assert "(3 of 3; fails in 1 of 2 series models)" in text
+    assert "(3 of 3; fails in 1 of 2 small models)" in text
 
 
 def test_a_verdict_speaks_for_a_claim_before_a_margin_does():
@@ -258,7 +267,11 @@ def test_of_the_helix_both_counts_are_given(holding):
 def short(*pages, in_series=()):
     source = '{% import "macros.j2" as m with context %}{% include "generality.md.j2" %}'
     found = general(*pages, in_series=in_series)
-    return environment().from_string(source).render(root="../", pages=pages, general=found, is_many=len(pages) > MANY)
+    return (
+        environment()
+        .from_string(source)
+        .render(root="../", pages=pages, counted=pages, general=found, is_many=len(pages) > MANY)
+    )
 
 
 @pytest.mark.parametrize(

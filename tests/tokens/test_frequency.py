@@ -1,10 +1,12 @@
 """Where token frequencies come from: counts, word frequencies, the token index, in that order."""
 
 import re
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+from wordfreq import get_frequency_dict
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources import Files, in_folder
@@ -79,6 +81,20 @@ def test_only_words_have_word_frequencies(tmp_path):
     np.testing.assert_allclose(words.log_frequency, expected, atol=0.01)  # the library rounds to three digits
     assert words.coverage == 4 / SIZE
     assert re.search(r"wordfreq \d", words.label)
+
+
+@pytest.mark.parametrize(("english", "others", "chosen"), [(1000, 900, True), (1000, 1100, False), (900, 0, False)])
+def test_a_vocabulary_is_taken_for_english_by_its_own_words(tmp_path, english, others, chosen):
+    known = (word for word in get_frequency_dict("en") if word.isalpha() and len(word) > 1)
+    words = [
+        *islice(known, english),
+        *(f"qzx{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{'q' * (i // 676)}" for i in range(others)),
+    ]
+    tokens = {i: Token(f" {word}".encode(), word, True) for i, word in enumerate([*words, "c", "n"])}
+    vocabulary = assemble(tokens, len(tokens))
+    found = sources(token_frequencies(in_folder(tmp_path), "index", vocabulary, len(tokens)))
+    assert found == (["wordfreq", "index"] if chosen else ["index"])
+    assert sources(token_frequencies(in_folder(tmp_path), "counts", vocabulary, len(tokens))) == ["index"]
 
 
 def test_word_frequencies_of_gpt2(gpt2_weights):

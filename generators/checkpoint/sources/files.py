@@ -206,10 +206,11 @@ class Files:
         return np.concatenate([np.atleast_1d(self.numbers(name, header, part)) for part in self.parts(name)])
 
     def as_transformers(self) -> Iterator[tuple[str, Array]]:
-        """Yield the tensors of a file of other software as transformers names and stores them, widened to float32."""
+        """Yield tensors as transformers names and stores them, widened to float32."""
+        plain, others = set(self._stored_names), self.dialect.software
         for name in self.names():
-            there = self.dialect.in_transformers(name)
-            if there is not None:
+            there = self.dialect.in_transformers(name) if others else name
+            if there is not None and (others or (name in plain and self.header(name).dtype in FLOATING)):
                 layout, header = self.layout(name), self.header(name)
                 tensor = self._all_of(name).astype(np.float32, copy=False).reshape(header.shape)
                 tensor = tensor if layout is None else np.ascontiguousarray(layout.of(tensor))
@@ -271,8 +272,8 @@ class Files:
 
     @property
     def only_read_here(self) -> bool:
-        """Whether transformers would not open these weights: it has other names for files, tensors or settings."""
-        other_file = self.folder is not None and self._weights[0] not in USUAL
+        """Whether transformers would not open these weights from safetensors by its own names."""
+        other_file = self.folder is not None and self._weights[0] not in (WEIGHTS, SHARD_INDEX)
         wrapped = any(name != stored for name, stored in self._stored_names.items())
         return other_file or wrapped or bool(self.dialect.software)
 

@@ -1,14 +1,15 @@
 """The texts that models are run on: shipped, pinned by digest, cut into windows that a seed draws.
 
-A checkpoint may carry text of its own as token ids (`held_out_tokens.npy`); all others read the language reference of
-Python's documentation, in the words of their own tokenizer. Models that can't read that get their own samples
-(`runner/own_samples.py`).
+A checkpoint may carry text of its own as token ids (`held_out_tokens.npy`). Models of chemical reactions read
+reactions, all others the language reference of Python's documentation, in the words of their own tokenizer. Models
+that can't read that get their own samples (`runner/own_samples.py`).
 """
 
 import hashlib
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,16 @@ LARGEST = 2**28  # bytes of a file next to the weights
 HELD_OUT = "held_out_tokens.npy"
 LANGUAGE_REFERENCE = Path(__file__).parent / "language-reference.txt"
 LANGUAGE_REFERENCE_SHA256 = "f645602aa630381e9aed465dfee8c9a6ea2a7a93fe46c4da6618ac4bc763d7b5"
+REACTIONS = Path(__file__).parent / "reactions.txt"
+REACTIONS_SHA256 = "765f25988ac3cef06a6911b3557b9441f0a02c453ffff391794e5d90ff157fcb"
+VOCABULARY = "vocab.txt"
+OF_REACTIONS = {"[CLS]", "[SEP]", "[MASK]", ">>", "[C@@H]", "[N+]", "Br"}  # tokens that only such vocabularies have
+# An atom, a bond, a ring or a branch: how models of reactions cut SMILES (Schwaller et al. 2018).
+SMILES = re.compile(r"\[[^\]]+\]|Br|Cl|>>|%\d\d|[A-Za-z]|\d|[^\w\s]")
 LONGEST_WINDOW = 256  # tokens
 BLOCK = 64  # successive windows treated as one file if the text is a single file
 CHAPTER = re.compile(r"^\d+\. [A-Z]", re.MULTILINE)  # each chapter is one file of the documentation
+UNKNOWN = "[UNK]"
 MASK_TOKENS = ("[MASK]", "<mask>")
 NO_TOKEN = -1
 PROBE = "a"  # any text that is one word: what a tokenizer puts around it also surrounds every window
@@ -140,15 +148,48 @@ def digest_of_ids(ids: Int[Array, " tokens"]) -> str:
     return hashlib.sha256(ids.astype("<u4").tobytes()).hexdigest()
 
 
-def read_language_reference() -> str:
-    """Return the shipped text. Raises CannotRunError: it is not the text whose digest is stated here."""
-    content = LANGUAGE_REFERENCE.read_bytes()
-    if hashlib.sha256(content).hexdigest() != LANGUAGE_REFERENCE_SHA256:
-        raise CannotRunError(f"{LANGUAGE_REFERENCE.name} is not the text that its digest names.")
+def _read(path: Path, digest: str) -> str:
+    """Return a shipped text. Raises CannotRunError: it is not the text whose digest is stated here."""
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise CannotRunError(f"{path.name} is not the text that its digest names.")
     return content.decode("utf-8")
 
 
+def read_language_reference() -> str:
+    return _read(LANGUAGE_REFERENCE, LANGUAGE_REFERENCE_SHA256)
+
+
+def reads_reactions(vocabulary: bytes | None) -> bool:
+    """Return whether the tokens of a vocab.txt, a line each, are those of chemical reactions in SMILES."""
+    return vocabulary is not None and set(vocabulary.decode("utf-8", "replace").split()) >= OF_REACTIONS
+
+
 def shipped_text(folder: Path) -> TokenizedText:
+    vocabulary = folder / VOCABULARY
+    if not (folder / "tokenizer.json").is_file() and vocabulary.is_file():
+        lines = read_limited(vocabulary, LARGEST)
+        if reads_reactions(lines):
+            return _reactions(lines.decode("utf-8").split())
+    return _language_reference(folder)
+
+
+def _reactions(vocabulary: Sequence[str]) -> TokenizedText:
+    ids = {token: i for i, token in enumerate(vocabulary)}
+    cut = [SMILES.findall(line) for line in _read(REACTIONS, REACTIONS_SHA256).split()]
+    lengths = np.cumsum([0, *map(len, cut)])
+    return TokenizedText(
+        "chemical reactions by textbook schemes",
+        REACTIONS_SHA256,
+        np.array([ids.get(token, ids.get(UNKNOWN, 0)) for line in cut for token in line], np.int32),
+        (ids["[CLS]"],),
+        (ids["[SEP]"],),
+        ids["[MASK]"],
+        tuple(lengths[:-1].tolist()),
+    )
+
+
+def _language_reference(folder: Path) -> TokenizedText:
     tokenizer = _tokenizer(folder)
     reference = read_language_reference()
     encoded = tokenizer.encode(reference, add_special_tokens=False)
