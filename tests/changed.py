@@ -1,7 +1,7 @@
 """`make changed`: which verdicts on stored results differ from those at an earlier commit, in which models, and why.
 
 Each side judges the results of its own commit by its own rules, the earlier one from a copy of that commit. Writes
-`results/changed.json`, which *What we learned* shows, and prints it as a Markdown table.
+`results/changed.json` and prints it as a Markdown table, for CHANGELOG.md.
 """
 
 import argparse

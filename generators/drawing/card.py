@@ -4,7 +4,7 @@ Cards are for light pages alone, 1200 x 630 pixels, as the places ask where link
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,8 +22,6 @@ COLUMN = 520  # pixels: width of the text next to a figure
 WIDE = 1.7  # aspect ratio from which a figure goes below the text
 BESIDE = (MARGIN + COLUMN + 32, 56, WIDTH - 40, HEIGHT - 56)  # left, top, right, bottom of the figure
 BELOW = (40, 272, WIDTH - 40, HEIGHT - 16)
-BARS_LEFT = MARGIN + COLUMN + 48
-MOST_BARS = 7
 COLOURS = 128  # colors in the picture; more can't be told apart
 TITLE_SIZES, TITLE_LINES = (62, 54, 46, 38, 32), 3  # font sizes in pixels, the first that fits is used; maximum lines
 TEXT_SIZE, SMALL_SIZE = 27, 23
@@ -34,16 +32,10 @@ VERBS = {"holds": "hold", "partly": "partly", "fails": "fail", "untested": "unte
 
 
 @dataclass(frozen=True)
-class Bar:
-    label: str
-    counts: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class Card:
     """The words and counts of a card: above the title in small type, title, words below it, what is counted.
 
-    `counts` are drawn as one bar below the words, `bars` beside them, where a figure stands otherwise.
+    `counts` are drawn as one bar below the words.
     """
 
     above: str
@@ -51,7 +43,6 @@ class Card:
     words: str
     counts: Mapping[str, int]
     counted: str  # what these numbers count: "44 claims"
-    bars: tuple[Bar, ...] = ()
 
 
 def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
@@ -60,7 +51,7 @@ def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
 
     made = None if figure is None else figure()
     below = made is not None and made.get_figwidth() > WIDE * made.get_figheight()
-    drawn = _picture(laid_out(card, wide=bool(below or (made is None and not card.bars)), flat=bool(below)))
+    drawn = _picture(laid_out(card, wide=below or made is None, flat=below))
     if made is not None:
         _paste(drawn, made, BELOW if below else BESIDE)
     buffer = io.BytesIO()
@@ -93,7 +84,6 @@ def laid_out(card: Card, *, wide: bool, flat: bool) -> Any:
         y += TEXT_SIZE * LEADING
         _write(axes, MARGIN, y, line, TEXT_SIZE, INK)
     _verdicts(axes, card, width, bottom, flat=flat)
-    _bars(axes, card.bars)
     return figure
 
 
@@ -158,20 +148,6 @@ def _bar(axes: Any, at: tuple[float, float], size: tuple[float, float], counts: 
             place = (left, at[1]), part, size[1]
             axes.add_patch(Rectangle(*place, facecolor=look.card, edgecolor=PAGE, linewidth=1.5))
         left += part
-
-
-def _bars(axes: Any, bars: Sequence[Bar]) -> None:
-    shown = bars if len(bars) <= MOST_BARS else bars[: MOST_BARS - 1]
-    width, step = WIDTH - MARGIN - BARS_LEFT, (HEIGHT - 2 * MARGIN) / MOST_BARS
-    top = (HEIGHT - step * (len(shown) + (len(shown) < len(bars)))) / 2
-    for number, bar in enumerate(shown):
-        y = top + number * step
-        label = wrapped(bar.label, SMALL_SIZE, width, 1)
-        _write(axes, BARS_LEFT, y + 24, label[0] if label else "", SMALL_SIZE, INK)
-        _bar(axes, (BARS_LEFT, y + 35), (width, 18), bar.counts)
-    if len(shown) < len(bars):
-        more = f"and {len(bars) - len(shown)} more"
-        _write(axes, BARS_LEFT, top + len(shown) * step + 24, more, SMALL_SIZE, FAINT)
 
 
 def _write(axes: Any, x: float, y: float, text: str, size: float, colour: str, *, bold: bool = False) -> None:

@@ -12,7 +12,6 @@ from generators.findings.stream.measure import StageRow
 from generators.site.changes import UNTESTED, Change, verdict
 from generators.site.claims_along import Along, SeriesMember
 from generators.site.held_out import LossMean
-from generators.site.learned import Lesson
 from generators.site.series import SeriesPage
 
 FAMILY, SEEDS, TRAJECTORY = "stdlib-family", "stdlib-seeds", "stdlib-gpt2-trajectory"
@@ -28,7 +27,6 @@ BY_DESIGN = {  # hold whatever is learned
 OWN_CURVE = "makes-its-own-positions"
 USE = "position_use"
 CHANGES_OF_POSITIONS = (("groups", 10), ("strongest", 50))
-ASKED = ("look-back", "stdlib-no-decay", "stdlib-rank-three")  # by readers: the claim or the model that answers
 ClaimRows = tuple[Along, ...]
 
 
@@ -154,13 +152,6 @@ def family_lessons(pages: Sequence[SeriesPage]) -> list[FamilyLesson]:
     if trajectory is not None:
         lessons += _appearance(trajectory)
     return lessons
-
-
-def what_readers_asked(found: Sequence[FamilyLesson], lessons: Sequence[Lesson]) -> tuple[list[str], list[str]]:
-    """Return what readers of the posts asked that results answer, and what none does yet."""
-    answers = {lesson.rule.id for lesson in lessons if lesson.cases}
-    answers |= {one.facts.model for one in found if isinstance(one.facts, Survival)}
-    return [asked for asked in ASKED if asked in answers], [asked for asked in ASKED if asked not in answers]
 
 
 def _unsteady(seeds: SeriesPage | None) -> set[str]:

@@ -8,8 +8,6 @@ from generators.compute.records import ClaimRecord
 from generators.site.learned import FIRST, Lesson, Recipe
 from generators.site.view import ModelPage
 
-GROUPS = "all", "some", "none", "few", "untested"  # models in which a claim holds; few: fewer than three can test it
-
 
 @dataclass(frozen=True)
 class Generality:
@@ -20,14 +18,6 @@ class Generality:
 
     lessons: tuple[Lesson, ...]
     first: ModelPage | None
-
-    @cached_property
-    def groups(self) -> list[tuple[str, list[Lesson]]]:
-        """Return the lessons by where they hold, in their order; no group is empty."""
-        found: dict[str, list[Lesson]] = {title: [] for title in GROUPS}
-        for lesson in self.lessons:
-            found[_group(lesson)].append(lesson)
-        return [(title, these) for title, these in found.items() if these]
 
     @cached_property
     def enough(self) -> list[Lesson]:
@@ -43,16 +33,6 @@ class Generality:
     def everywhere(self) -> list[Lesson]:
         """Return what holds in every model that can test it, of which there are at least three."""
         return [lesson for lesson in self.enough if lesson.in_all]
-
-    @property
-    def in_two(self) -> list[Lesson]:
-        """Return what two models can test, and both bear out."""
-        return [lesson for lesson in self.lessons if lesson.tested == lesson.holding == 2]
-
-    @property
-    def in_one_of_two(self) -> list[tuple[Lesson, str]]:
-        """Return what two models can test and one bears out, with that one's title."""
-        return [(one, _holding(one).title) for one in self.lessons if one.tested == 2 and one.holding == 1]
 
     @property
     def nowhere(self) -> list[Lesson]:
@@ -78,11 +58,6 @@ class Generality:
     def in_another_alone(self) -> list[tuple[Lesson, str]]:
         """Return what holds in one other model alone of three or more that can test it, with that model's title."""
         return [(lesson, one.title) for lesson in self._alone if not _has_first(one := _holding(lesson))]
-
-    @property
-    def by_one(self) -> list[tuple[Lesson, str]]:
-        """Return what holds in the one model that can test it, with that model's title."""
-        return [(one, _holding(one).title) for one in self.lessons if one.tested == one.holding == 1]
 
     @property
     def _alone(self) -> list[Lesson]:
@@ -127,14 +102,6 @@ def generality(lessons: Sequence[Lesson], pages: Sequence[ModelPage]) -> General
 
     first = next((page for page in pages if page.name == FIRST), None)
     return Generality(tuple(sorted(lessons, key=rank, reverse=True)), first)
-
-
-def _group(lesson: Lesson) -> str:
-    if not lesson.enough:
-        return "few" if lesson.cases else "untested"
-    if lesson.in_all:
-        return "all"
-    return "some" if lesson.holding else "none"
 
 
 def _holding(lesson: Lesson) -> Recipe:

@@ -20,18 +20,15 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.api import write_api
-from generators.site.by_scheme import askable, scheme_finding
 from generators.site.drawn_pages import DrawnPage, drawing, page_of
 from generators.site.entities import Notable, write_like
-from generators.site.family import family_lessons, what_readers_asked
-from generators.site.feed import write_entries
+from generators.site.family import family_lessons
 from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
 from generators.site.home import home_curves
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
-from generators.site.outlier_models import outlier_model
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
@@ -97,7 +94,6 @@ def render(
         write_search([*rendered.pages, *rendered.in_series], rendered.absent, rendered.entities, staging)
         write_api(rendered.pages, rendered.in_series, staging)
         write_table(rendered.pages, rendered.in_series, staging)
-        write_entries(rendered.pages, staging)
         write_previews(rendered.pages, staging)
     return rendered
 
@@ -112,7 +108,6 @@ def _model_pages(
 ) -> Rendered:
     rendered, whole = Rendered([], [], []), bool(templates.globals["whole"])
     made = _drawn(registry, store, staging, unavailable, rendered, report, whole=whole)
-    compared = counted([each.page for _, each in made if each.page.series_page is None])
     rendered.in_series.extend(each.page for _, each in made if each.page.series_page is not None)
     for model, each in made:
         page = each.page
@@ -123,7 +118,6 @@ def _model_pages(
             text = templates.get_template("model.md.j2").render(
                 root="../../",
                 page=page,
-                outlier=outlier_model(page, compared),
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
                 seeds=seed_ranges(model, registry, store) if whole else {},
@@ -235,10 +229,7 @@ def _write_pages(
         _write_over_models(writer, rendered)
         said = statements(everything, {one.series.name: one.series.title for one in series})
         writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
-        family = family_lessons(series)
-        asked = what_readers_asked(family, everything)
-        changed = quality_reports.read(results, "changed")
-        told = {"family": family, "asked": asked, "changed": changed, "teasers": teasers(rendered.pages)}
+        told = {"family": family_lessons(series), "teasers": teasers(rendered.pages)}
         writer.write("learned.md", "learned.md.j2", **told)
     else:
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
@@ -253,8 +244,7 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     """Write the pages about all models together, which a report on one does without."""
     pages = rendered.pages
     writer.write("index.md", "home.md.j2", curves=home_curves(pages, writer.staging))
-    every = [*pages, *rendered.in_series]
-    writer.write("models/index.md", "models.md.j2", askable=askable(every), scheme_finding=scheme_finding())
+    writer.write("models/index.md", "models.md.j2")
     writer.write("compare.md", "compare.md.j2")
     site = os.environ.get("SITE_URL", "").strip() or "https://…/"
     writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)

@@ -13,7 +13,7 @@ from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import get_relative_url
 
-from generators.site import citing, feed
+from generators.site import citing
 from generators.site.glossary import PAGE, with_terms
 from generators.site.joined_files import OF_ONE_PAGE
 from generators.site.navigation import NAVIGATION, read_navigation
@@ -29,7 +29,7 @@ AS_WRITTEN = re.compile(r"(<(?:pre|textarea|script|style)\b.*?</(?:pre|textarea|
 INDENT = re.compile(r"\s*\n\s*")
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
-FOR_THE_PLUGIN = (NAVIGATION, ENTRIES, feed.ENTRIES, PREVIEWS)  # generated files that are no files of the site
+FOR_THE_PLUGIN = (NAVIGATION, ENTRIES, PREVIEWS)  # generated files that are no files of the site
 UPDATED = "updated"  # in a page's front matter: the day of the latest result on it
 # The theme's search is a dialog without a name: a screen reader would say "dialog" and no more.
 SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
@@ -55,7 +55,6 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
     """Adds the files that `generators/site/` wrote, with the menu that goes with them; before mkdocs-jupyter."""
 
     previews: Mapping[str, Preview]
-    has_feed: bool
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Take over the menu."""
@@ -67,7 +66,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
         """Return the hand-written files and the generated ones."""
         folder = self._folder(config)
-        self.previews, self.has_feed = read_previews(folder), feed.has_feed(folder)
+        self.previews = read_previews(folder)
         if self.config.from_disk:
             files = Files([file for file in files if not file.src_uri.endswith(HAND_WRITTEN)])
         for path in sorted(folder.rglob("*")):
@@ -111,13 +110,12 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Add words of the glossary and entities to the index that the theme wrote, and write the feed."""
+        """Add words of the glossary and entities to the index that the theme wrote."""
         add_entries(self._folder(config), Path(config.site_dir))
         mend_lunr(Path(config.site_dir))
-        feed.write_feed(self._folder(config), Path(config.site_dir), config.site_url or "")
 
     def _head(self, page: Any, config: MkDocsConfig) -> str:
-        """Return what the head of a page says of it, and of the feed, for others than its reader."""
+        """Return what the head of a page says of it for others than its reader."""
         meta = {citing.META: citing.in_words(), citing.META_BIBTEX: citing.fields()}
         said = "".join(f'<meta name="{name}" content="{escape(text)}">' for name, text in meta.items())
         preview = preview_of(page.file.src_uri.rpartition(".")[0], self.previews)
@@ -128,9 +126,6 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
                 f"{config.site_url}{preview.image}" if config.site_url else get_relative_url(preview.image, page.url)
             )
             said += tags(preview, title, description, image, page.canonical_url)
-        if self.has_feed:
-            where = escape(get_relative_url(feed.FEED, page.url))
-            said += f'<link rel="alternate" type="{feed.MEDIA_TYPE}" title="{feed.TITLE}" href="{where}">'
         return said
 
     def _folder(self, config: MkDocsConfig) -> Path:

@@ -15,7 +15,7 @@ from generators.base.plain import as_json, canonical_json
 from generators.base.sentences import many
 from generators.compute.records import by_verdict
 from generators.drawing import card as cards
-from generators.drawing.card import Bar, Card
+from generators.drawing.card import Card
 from generators.findings import FINDINGS
 from generators.findings.contract import Figure, Finding
 from generators.site.pictures import Picture
@@ -67,28 +67,18 @@ def model_card(page: ModelPage) -> Card:
 
 
 def finding_card(finding: Finding[Any], pages: Sequence[ModelPage]) -> Card:
-    """Return the card of a finding's page: its question, and of each claim the verdicts over models."""
-    by_rule = [(rule, [page.claims[rule.id] for page in pages if rule.id in page.claims]) for rule in finding.rules]
-    total = by_verdict([claim for _, claims in by_rule for claim in claims])
-    bars = tuple(Bar(rule.short, by_verdict(claims)) for rule, claims in by_rule)
+    """Return the card of a finding's page: its question, and its claims by verdict, over all models."""
+    counts = by_verdict([claim for page in pages for claim in page.findings.claims if claim.finding == finding.name])
     counted = f"{many(len(finding.rules), 'claim')} in {many(len(pages), 'model')}"
-    return Card(f"{SITE}: a finding", finding.title, question(finding.name), total, counted if total else "", bars)
+    return Card(f"{SITE}: a finding", finding.title, question(finding.name), counts, counted if counts else "")
 
 
 def site_card(pages: Sequence[ModelPage]) -> Card:
-    """Return the card of all other pages: of each finding its claims by verdict, over all models."""
-    bars = [
-        Bar(
-            finding.title,
-            by_verdict([c for page in pages for c in page.findings.claims if c.finding == finding.name]),
-        )
-        for finding in FINDINGS
-        if finding.rules
-    ]
+    """Return the card of all other pages: all claims by verdict, over all models."""
     counts = by_verdict([claim for page in pages for claim in page.findings.claims])
     claims = many(sum(len(finding.rules) for finding in FINDINGS), "claim")
     words = "Which findings about GPT-2's embeddings hold in which models, with numbers and chance baselines."
-    return Card("", SITE, words, counts, f"{claims} in {many(len(pages), 'model')}", tuple(bars))
+    return Card("", SITE, words, counts, f"{claims} in {many(len(pages), 'model')}")
 
 
 def read_previews(folder: Path) -> dict[str, Preview]:

@@ -103,44 +103,6 @@ class Planted(QualityReport):
     plantings: list[PlantedScale]
 
 
-class JudgedThen(StoredPart):
-    """What a claim came to on one side of a change: its verdict and the numbers that decide it."""
-
-    verdict: Verdict
-    value: float | None
-    threshold: float | None
-    limit: float | None
-
-
-class ChangedVerdict(StoredPart):
-    """A verdict on one model that differs from an earlier one, and the numbers that moved."""
-
-    claim: str
-    finding: str
-    statement: str
-    model: str
-    before: JudgedThen
-    after: JudgedThen
-    why: str
-
-
-class ChangedVerdicts(QualityReport):
-    """Verdicts on stored results that differ from those at an earlier commit; claims that are new or gone."""
-
-    since: str
-    new: tuple[str, ...]
-    gone: tuple[str, ...]
-    changed: tuple[ChangedVerdict, ...]
-
-    @property
-    def alike(self) -> list[list[ChangedVerdict]]:
-        """Return them in groups of one claim that changed in one way."""
-        found: dict[tuple[str, str, str], list[ChangedVerdict]] = {}
-        for one in self.changed:
-            found.setdefault((one.claim, one.before.verdict, one.after.verdict), []).append(one)
-        return list(found.values())
-
-
 class Tried(QualityReport):
     """What came of everything that was tried, by kind and outcome."""
 
@@ -169,53 +131,25 @@ class Fuzz(Tried):
     limits: Limits
 
 
-class TakenByOne(StoredPart):
-    """What one finding took: seconds of the processor, MiB at the peak."""
-
-    status: str
-    seconds: float
-    mib: int
-
-
-class Large(QualityReport):
-    """What each finding took of models with long tables, by their shape."""
-
-    limits: Limits
-    shapes: dict[str, dict[str, TakenByOne]]
-
-    def most(self, shape: str) -> TakenByOne:
-        """Return the most seconds and the most memory that any finding took of a shape."""
-        taken = self.shapes[shape].values()
-        return TakenByOne(status="", seconds=max(t.seconds for t in taken), mib=max(t.mib for t in taken))
-
-
 class Timed(StoredPart):
-    """What one way to compute models takes, or one finding; memory is None where it wasn't measured."""
+    """What one way to compute models takes."""
 
+    way: str
     seconds: float = Field(ge=0)
-    memory_mib: float | None = None
-    way: str = ""
-    name: str = ""
-    times_faster: float | None = None
 
 
 class Timings(QualityReport):
-    """Made-up models of one shape: what computing them takes, and on which machine."""
+    """Made-up models of GPT-2's shape: what computing them takes, and on which machine."""
 
     machine: str
-    layers: int
-    channels: int
-    tokens: int
-    models: int = 1
-    jobs: int = 1
-    rows: list[Timed]
+    models: int
+    rows: list[Timed] = Field(min_length=1)
 
 
 class Benchmark(StoredPart):
-    """What a whole `atlas compute` takes, one way and another, and what each finding about weights does."""
+    """What a whole `atlas compute` takes, one way and another."""
 
     whole: Timings
-    findings: Timings
 
 
 class OracleRow(StoredPart):
@@ -226,6 +160,11 @@ class OracleRow(StoredPart):
     model_type: str
     findings: int | None = None  # about weights that gave a result; the others said why not
     asked: int | None = None  # of how many; None where it is as many as of the whole table
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether nothing that was compared differs."""
+        return all(found is not False for found in (self.model_extra or {}).values())
 
 
 class Oracle(StoredPart):
@@ -246,14 +185,15 @@ class Oracle(StoredPart):
         """Return the rows of each family."""
         return {row.family: [one for one in self.rows if one.family == row.family] for row in self.rows}
 
-    def results(self, family: str) -> tuple[int, int]:
-        """Return how many findings give a result in the model that gives most, and how many were asked."""
-        return max((row.findings or 0, row.asked or self.findings) for row in self.families[family])
+    @property
+    def differing(self) -> list[str]:
+        """Return the families of which some model differs in something."""
+        return [name for name, rows in self.families.items() if any(not one.agrees for one in rows)]
 
-    def agrees(self, family: str, column: str) -> bool | None:
-        """Return whether all models of a family agree on one thing, None where none has it."""
-        said = [found for row in self.families[family] if (found := (row.model_extra or {}).get(column)) is not None]
-        return all(said) if said else None
+    @property
+    def most(self) -> tuple[int, int]:
+        """Return how many findings give a result in the model that gives most, and how many were asked of it."""
+        return max((row.findings or 0, row.asked or self.findings) for row in self.rows)
 
 
 class LookAlikesOfOne(StoredPart):
@@ -298,16 +238,6 @@ class LookAlikes(QualityReport):
         """Return how many pairs are read wrongly."""
         return sum(len(row.wrong) for row in self.rows)
 
-    @property
-    def readers(self) -> dict[str, list[str]]:
-        """Return the types that each family reads rightly beside its own, and whether with some settings only."""
-        found: dict[str, list[str]] = {}
-        for kind, rows in self.types.items():
-            for family in dict.fromkeys(name for row in rows for name in row.right):
-                whole = all(family in row.right for row in rows)
-                found.setdefault(family, []).append(kind if whole else f"{kind} (some settings)")
-        return dict(sorted(found.items()))
-
 
 class Untabled(QualityReport):
     """Types of model that no table describes, made small: by what the atlas made of them."""
@@ -329,13 +259,11 @@ class Untabled(QualityReport):
 REPORTS: dict[str, type[StoredPart]] = {
     "nulls": NullDraws,
     "planted": Planted,
-    "changed": ChangedVerdicts,
     "oracle": Oracle,
     "lookalikes": LookAlikes,
     "untabled": Untabled,
     "fuzz": Fuzz,
     "crash": Tried,
-    "large": Large,
     "bench": Benchmark,
 }
 

@@ -7,26 +7,18 @@ import pytest
 from PIL import Image
 
 from generators.drawing import card as cards
-from generators.drawing.card import Bar, Card, laid_out, png, wrapped
+from generators.drawing.card import Card, laid_out, png, wrapped
 from generators.drawing.style import canvas
 
 COUNTS = {"holds": 14, "partly": 4, "fails": 21, "untested": 2}
-BARS = tuple(Bar(f"claim {number}", {"holds": number, "fails": 3}) for number in range(9))
 LONG = "Stanford GPT-2 small, battlestar (seed 49), " * 4
 TITLES = ("Helix", "all-MiniLM-L6-v2", LONG[:200].strip(), "W" * 200, "模型 $x_1$")
 ABOVE = "Helix Atlas: 12 layers, 12288 channels, a-family-of-long-name, decoder"
 QUESTION = "Which tokens stand out by the length of their embedding, and is there a spot where tokens huddle?" * 2
 
 
-def card(title: str = "Helix", bars: tuple[Bar, ...] = (), counts: dict[str, int] | None = None) -> Card:
-    return Card(
-        ABOVE,
-        title,
-        QUESTION,
-        COUNTS if counts is None else counts,
-        "41 claims",
-        bars,
-    )
+def card(title: str = "Helix", counts: dict[str, int] = COUNTS) -> Card:
+    return Card(ABOVE, title, QUESTION, counts, "41 claims")
 
 
 def figure():
@@ -40,13 +32,11 @@ def opened(data: bytes) -> Image.Image:
 
 
 @pytest.mark.parametrize("title", TITLES, ids=["short", "hyphens", "long", "one word", "not in the font"])
-@pytest.mark.parametrize(
-    ("bars", "wide", "flat"), [((), True, True), ((), False, False), ((), True, False), (BARS, False, False)]
-)
-def test_nothing_lies_over_anything_else_nor_outside(title, bars, wide, flat):
-    made = laid_out(card(title, bars), wide=wide, flat=flat)
+@pytest.mark.parametrize(("wide", "flat"), [(True, True), (False, False), (True, False)])
+def test_nothing_lies_over_anything_else_nor_outside(title, wide, flat):
+    made = laid_out(card(title), wide=wide, flat=flat)
     texts = [text for text in made.axes[0].texts if text.get_text()]
-    assert len(texts) > len(COUNTS) + min(len(bars), cards.MOST_BARS)
+    assert len(texts) > len(COUNTS)
     boxes = [one.get_window_extent() for one in (*texts, *made.axes[0].patches)]
     for box in boxes:
         assert box.x0 >= 0 and box.x1 <= cards.WIDTH and box.y0 >= 0 and box.y1 <= cards.HEIGHT
@@ -57,7 +47,7 @@ def test_nothing_lies_over_anything_else_nor_outside(title, bars, wide, flat):
 
 
 def test_a_picture_has_the_size_that_is_asked_for_and_is_small():
-    for data in (png(card()), png(card(bars=BARS)), png(card(), figure)):
+    for data in (png(card()), png(card(), figure)):
         assert opened(data).size == (1200, 630)
         assert len(data) < 60_000
 
@@ -82,12 +72,6 @@ def test_a_wide_figure_is_below_the_words_and_another_beside_them():
     assert inked(png(card(), figure), low)
     assert not inked(png(Card("", "Helix", "", {}, ""), square), low)
     assert inked(png(Card("", "Helix", "", {}, ""), square), cards.BESIDE)
-
-
-def test_bars_that_find_no_place_are_counted():
-    texts = [text.get_text() for text in laid_out(card(bars=BARS), wide=False, flat=False).axes[0].texts]
-    assert "claim 5" in texts and "claim 6" not in texts
-    assert "and 3 more" in texts
 
 
 def test_words_are_cut_off_where_they_find_no_place():

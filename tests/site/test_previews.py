@@ -12,7 +12,6 @@ from generators.checkpoint.registry import FolderSource, Model
 from generators.compute.results import Store
 from generators.drawing import card as cards
 from generators.findings import FINDINGS
-from generators.site.feed import ENTRIES, FEED, write_entries
 from generators.site.previews import (
     PREVIEWS,
     finding_card,
@@ -49,7 +48,6 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ModelPage], St
             staging.write(path, picture)
         pages.append(page)
     write_previews(pages, staging)
-    write_entries(pages, staging)
     return pages, staging
 
 
@@ -82,8 +80,8 @@ def test_what_is_counted_is_what_was_judged(drawn):
     assert model_card(one).counts != model_card(two).counts
     assert model_card(one).above == "Helix Atlas: 12 layers, 768 channels, openai-gpt, decoder"
     assert model_card(one).words == "The position curve in three dimensions."
-    winds = next(bar for bar in finding_card(HELIX, [one, two]).bars if bar.label == "winding")
-    assert winds.counts == {"holds": 1, "fails": 1}
+    of_helix = finding_card(HELIX, [one, two]).counts
+    assert of_helix["holds"] >= 1 and sum(of_helix.values()) == 2 * len(HELIX.rules)
     assert sum(site_card([one, two]).counts.values()) == 2 * len(one.findings.claims)
 
 
@@ -146,19 +144,10 @@ def test_every_page_says_what_it_is_where_its_link_is_shown(drawn, tmp_path):
     assert (model["og:image:width"], model["og:image:height"]) == ("1200", "630")
     assert home["og:description"] == "What holds."
     assert home["og:image"] == f"{ADDRESS}previews/atlas.png"
+    assert not (tmp_path / "site" / PREVIEWS).exists(), "what waits for the plugin is no file of the site"
     for html in site.values():
         assert (tmp_path / "site" / tags_of(html)["og:image"].removeprefix(ADDRESS)).is_file()
         assert html.index("og:image") < html.index("</head>")
-
-
-def test_every_page_names_the_feed(drawn, tmp_path):
-    _, staging = drawn
-    site = built(tmp_path, staging, ADDRESS)
-    link = '<link rel="alternate" type="application/atom+xml" title="Helix Atlas: changed results" href="{}feed.xml">'
-    assert link.format("") in site["."] and link.format("../../") in site["models/one"]
-    assert f"{ADDRESS}models/two/" in (tmp_path / "site" / FEED).read_text()
-    there = {path.name for path in (tmp_path / "site").rglob("*")}
-    assert FEED in there and not {PREVIEWS, ENTRIES} & there, "what waits for the plugin is no file of the site"
 
 
 def test_where_the_address_is_not_known_none_is_made_up(drawn, tmp_path):
@@ -171,5 +160,4 @@ def test_where_the_address_is_not_known_none_is_made_up(drawn, tmp_path):
 def test_without_previews_nothing_is_said(tmp_path):
     site = built(tmp_path, Staging(tmp_path / "none", tmp_path / "cache"), ADDRESS)
     assert not any(tags_of(html) for html in site.values())
-    assert not any("atom+xml" in html for html in site.values())
     assert PREVIEWS not in {path.name for path in (tmp_path / "site").rglob("*")}

@@ -117,7 +117,6 @@ def test_every_column_is_explained_on_the_page_about_data(folder):
         assert f'id="column-{column.name}"' in page
     for file in (JSON_FILE, PARQUET_FILE, DICTIONARY_FILE):
         assert f'href="../{file}"' in page
-    assert 'href="../feed.xml"' in page
     assert all(f"data/{name}/findings.json" in page for name in ("one", "two"))
 
 
