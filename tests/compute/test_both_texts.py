@@ -37,7 +37,7 @@ def claims(verdict):
 def test_a_verdict_that_differs_between_the_texts_is_close(monkeypatch, verdict, other, close, shown):
     def found(store, name, finding):
         stored = claims(other if name.endswith(ON_OWN_SAMPLES) else verdict)
-        record = judged.FindingRecord(status="missing")
+        record = judged.records.FindingRecord(status="missing")
         return judged.JudgedFinding(finding, record, stored)
 
     monkeypatch.setattr(judged, "judged_finding", found)
