@@ -31,29 +31,41 @@ def test_architecture_is_what_the_config_says(family, particular):
     assert read == Architecture(family=family.name, **ARCHITECTURE, **particular)
 
 
+RELATIVE = {"position_embedding_type": "relative_key"}, {"position_embedding_type": "relative_key_query"}
+SWITCHES = ("rotary_dim", "alibi", "attn_softcap", "use_relative_positions", "rope_theta")
+
+
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("family", "changed", "said"),
     [
-        ({"n_embd": "24"}, "'24' as n_embd"),
-        ({"n_embd": 24.0}, "24.0 as n_embd"),
-        ({"n_embd": None}, "None as n_embd"),
-        ({"n_embd": [24]}, r"\[24\] as n_embd"),
-        ({"n_layer": True}, "True as n_layer"),
-        ({"n_layer": 0}, "0 as n_layer"),
-        ({"n_layer": 10_000_000}, "10000000 as n_layer"),
-        ({"n_head": 0}, "0 as n_head"),
-        ({"n_head": -2}, "-2 as n_head"),
-        ({"n_head": 5}, "5 heads share a width of 24"),
-        ({"vocab_size": 10**30}, "as vocab_size"),
-        ({"layer_norm_epsilon": "1e-5"}, "as layer_norm_epsilon"),
-        ({"layer_norm_epsilon": float("nan")}, "as layer_norm_epsilon"),
-        ({"layer_norm_epsilon": -1}, "as layer_norm_epsilon"),
-        ({"layer_norm_epsilon": False}, "as layer_norm_epsilon"),
+        (GPT2, {"n_embd": "24"}, "'24' as n_embd"),
+        (GPT2, {"n_embd": 24.0}, "24.0 as n_embd"),
+        (GPT2, {"n_embd": None}, "None as n_embd"),
+        (GPT2, {"n_embd": [24]}, r"\[24\] as n_embd"),
+        (GPT2, {"n_layer": True}, "True as n_layer"),
+        (GPT2, {"n_layer": 0}, "0 as n_layer"),
+        (GPT2, {"n_layer": 10_000_000}, "10000000 as n_layer"),
+        (GPT2, {"n_head": 0}, "0 as n_head"),
+        (GPT2, {"n_head": -2}, "-2 as n_head"),
+        (GPT2, {"n_head": 5}, "5 heads share a width of 24"),
+        (GPT2, {"vocab_size": 10**30}, "as vocab_size"),
+        *((GPT2, {"layer_norm_epsilon": e}, "as layer_norm_epsilon") for e in ("1e-5", float("nan"), -1, False)),
+        (GPT2, {"scale_attn_weights": "no"}, "'no' as scale_attn_weights, neither true nor false"),
+        *((GPT2, {name: 64}, f"{name} to 64, which the table of the family 'gpt2' does not") for name in SWITCHES),
+        *(
+            (BERT, said, f"'{said['position_embedding_type']}' as .*; the atlas knows 'absolute'")
+            for said in RELATIVE
+        ),
     ],
 )
-def test_sizes_that_cannot_be_are_refused(changed, said):
+def test_settings_that_cannot_be_or_that_no_table_knows_are_refused(family, changed, said):
     with pytest.raises(InputError, match=said):
-        read_architecture({**config_of("gpt2"), **changed}, GPT2)
+        read_architecture({**config_of(family.name), **changed}, family)
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_a_switch_that_is_off_is_read_over(switch):
+    assert all(read_architecture({**config_of("gpt2"), switch: off}, GPT2) for off in (None, False))
 
 
 @pytest.mark.parametrize("family", families(), ids=lambda family: family.name)

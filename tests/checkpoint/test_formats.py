@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -438,43 +436,6 @@ def test_a_repository_of_other_files_says_what_they_are(fake, names, sentence):
     assert sentence in str(refusal.value)
 
 
-def touch(*names: str) -> Callable[[Path], None]:
-    def write(folder: Path) -> None:
-        for path in (folder / name for name in names):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(b"PK\x03\x04")
-
-    return write
-
-
-def adapter(folder: Path) -> None:
-    write_json(folder / "adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "owner/base"})
-    save_file({"a.lora_A.weight": np.ones((2, 2), np.float32)}, folder / "adapter_model.safetensors")
-
-
-FOREIGN = {
-    "lora": (adapter, "is a LoRA adapter alone; its base is 'owner/base'. Merge the two with peft"),
-    "onnx": (touch("model.onnx"), "holds model.onnx, an ONNX graph"),
-    "flax": (touch("flax_model.msgpack"), "holds flax_model.msgpack, weights of Flax. Name the original, or convert"),
-    "tensorflow": (touch("tf_model.h5"), "holds tf_model.h5, weights of Keras or TensorFlow (HDF5)"),
-    "meta": (touch("consolidated.00.pth", "params.json"), "Convert them with convert_llama_weights_to_hf.py"),
-    "litgpt": (touch("lit_model.pth"), "Convert it with `litgpt convert_from_litgpt"),
-    "megatron": (touch("mp_rank_00/model_optim_rng.pt"), "a checkpoint of Megatron-LM. Convert it with Megatron"),
-}
-
-
-@pytest.mark.parametrize("config", [True, False], ids=["config", "no-config"])
-@pytest.mark.parametrize("kind", FOREIGN)
-def test_weights_of_other_software_are_named_with_their_converter(tmp_path, kind, config):
-    write, sentence = FOREIGN[kind]
-    write(tmp_path)
-    if config:
-        write_json(tmp_path / "config.json", config_of("gpt2"))
-    with pytest.raises(InputError) as refusal:
-        opened(tmp_path)
-    assert sentence in str(refusal.value)
-
-
 META = "layers.0.attention.wq.weight"
 
 
@@ -491,17 +452,3 @@ def test_tensors_say_whose_they_are_whatever_their_file_is_called(torch, tmp_pat
     torch.save({"model": {tensor: torch.ones(2, 2)}, **args}, tmp_path / "weights.pt")
     with pytest.raises(InputError, match=sentence):
         opened(tmp_path)
-
-
-def test_a_header_of_llama2_c_is_known_and_noise_is_not(tmp_path):
-    from generators.checkpoint.single_files import what_to_name
-
-    path = tmp_path / "model.bin"
-    for begin, known in (
-        (struct.pack("<7i", 288, 768, 6, 6, 6, 32000, 256), True),
-        (b"24ka" + struct.pack("<7i", 1, 288, 768, 6, 6, 6, 32000), True),
-        (np.random.default_rng(0).bytes(64), False),
-        (bytes(64), False),
-    ):
-        path.write_bytes(begin)
-        assert ("a model of llama2.c" in (what_to_name(path, "model.bin") or "")) is known

@@ -1,6 +1,5 @@
 """What lies where weights were expected is said first: what it is, and the one next step."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +9,9 @@ from safetensors.numpy import save_file
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.single_files import ADAPTER, what_to_name
+from generators.checkpoint.single_files import ADAPTER
 from generators.checkpoint.sources import in_folder
-from tests.checkpoints import config_of, tensors_of, write_checkpoint
+from tests.checkpoints import config_of, tensors_of, write_checkpoint, write_json
 
 Lay = Callable[[Path], None]
 
@@ -26,18 +25,10 @@ def named(*names: str) -> Lay:
     return lay
 
 
-def with_config(lay: Lay) -> Lay:
-    def lay_both(folder: Path) -> None:
-        lay(folder)
-        (folder / "config.json").write_text(json.dumps({"model_type": "llama"}))
-
-    return lay_both
-
-
 def tensors(config: dict[str, object], *names: str) -> Lay:
     def lay(folder: Path) -> None:
         save_file({name: np.ones((4, 4), np.float32) for name in names}, folder / "model.safetensors")
-        (folder / "config.json").write_text(json.dumps(config))
+        write_json(folder / "config.json", config)
 
     return lay
 
@@ -47,6 +38,11 @@ def transposed(folder: Path) -> None:
     write_checkpoint(folder, changed=turned, config=config_of("gpt2"))
 
 
+def lora(folder: Path) -> None:
+    write_json(folder / ADAPTER, {"peft_type": "LORA", "base_model_name_or_path": "owner/base"})
+    save_file({"a.lora_A.weight": np.ones((2, 2), np.float32)}, folder / "adapter_model.safetensors")
+
+
 def of_llm_c(folder: Path) -> None:
     np.array([20240326, 3, 1024, *[0] * 253], "<i4").tofile(folder / "gpt2_124M.bin")
 
@@ -54,6 +50,12 @@ def of_llm_c(folder: Path) -> None:
 FOLDERS: dict[str, tuple[Lay, str]] = {
     "DeepSpeed's folder": (named("latest", "zero_to_fp32.py", "global_step9/x"), "DeepSpeed.*python zero_to_fp32.py"),
     "DeepSpeed's step": (named("mp_rank_00_model_states.pt"), "DeepSpeed.*python zero_to_fp32.py"),
+    "LoRA": (lora, "is a LoRA adapter alone; its base is 'owner/base'. Merge the two with peft"),
+    "ONNX": (named("model.onnx"), "holds model.onnx, an ONNX graph"),
+    "Flax": (named("flax_model.msgpack"), "holds flax_model.msgpack, weights of Flax. Name the original, or convert"),
+    "HDF5": (named("tf_model.h5"), r"holds tf_model.h5, weights of Keras or TensorFlow \(HDF5\)"),
+    "Meta": (named("consolidated.00.pth", "params.json"), "Convert them with convert_llama_weights_to_hf.py"),
+    "LitGPT": (named("lit_model.pth"), "Convert it with `litgpt convert_from_litgpt"),
     "Megatron": (named("mp_rank_00/model_optim_rng.pt"), "Megatron-LM.*Megatron Bridge"),
     "TensorFlow": (named("bert_config.json", "bert_model.ckpt.index"), "TensorFlow.*from_tf=True"),
     "OpenAI's GPT-2": (named("hparams.json", "model.ckpt.data-00000-of-00001"), "TensorFlow.*from_tf=True"),
@@ -61,7 +63,6 @@ FOLDERS: dict[str, tuple[Lay, str]] = {
     "Keras": (named("gpt2.keras"), "Keras.*safetensors copy"),
     "PyTorch's distributed checkpoint": (named(".metadata", "__0_0.distcp"), "distributed.*dcp_to_torch"),
     "MLX": (named("weights.npz"), "NumPy arrays.*save_file.*name the folder"),
-    "MLX beside a config": (with_config(named("weights.npz")), "NumPy arrays.*save_file.*name the folder"),
     "llm.c": (of_llm_c, "llm.c.*export_hf.py"),
     "adapter": (lambda at: (at / ADAPTER).write_text('{"peft_type": []}'), "an adapter"),
     "RWKV": (tensors({"n_layer": 1}, "emb.weight", "blocks.0.att.key.weight"), "RWKV.*on the hub"),
@@ -71,18 +72,16 @@ FOLDERS: dict[str, tuple[Lay, str]] = {
 }
 
 
+@pytest.mark.parametrize("config", [True, False], ids=["config", "no-config"])
 @pytest.mark.parametrize("kind", FOLDERS)
-def test_what_a_folder_holds_is_said(tmp_path, kind):
+def test_what_a_folder_holds_is_said(tmp_path, kind, config):
     lay, said = FOLDERS[kind]
+    if config:
+        write_json(tmp_path / "config.json", config_of("gpt2"))
     lay(tmp_path)
     with pytest.raises(InputError, match=said) as refusal:
         dict(open_checkpoint(in_folder(tmp_path)))
     assert "no config.json" not in str(refusal.value)
-
-
-def test_a_model_of_llm_c_is_known_by_its_first_number(tmp_path):
-    of_llm_c(tmp_path)
-    assert "llm.c" in (what_to_name(tmp_path / "gpt2_124M.bin", "gpt2_124M.bin") or "")
 
 
 def test_the_snapshot_in_a_folder_of_the_hub_s_cache_is_read(tmp_path):

@@ -63,20 +63,16 @@ def test_compressed_records_are_inflated_and_give_the_same_numbers(torch, tmp_pa
         np.testing.assert_array_equal(read[role], wanted[role])
 
 
-def test_what_unpacking_takes_is_known_before_it_is_done(torch, tmp_path, monkeypatch):
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_unpacking_takes_is_known_before_it_is_done(torch, tmp_path, monkeypatch, zipped):
     folder = older(torch, tmp_path)
-    with zipfile.ZipFile(folder / OLDER, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("archive/data.pkl", b"N0" * pickled.LARGEST_PICKLE)
-        archive.writestr("archive/version", "3\n")
+    if zipped:
+        with zipfile.ZipFile(folder / OLDER, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("archive/data.pkl", b"N0" * pickled.LARGEST_PICKLE)
+            archive.writestr("archive/version", "3\n")
+    else:
+        monkeypatch.setattr(pickled, "LARGEST_PICKLE", 10_000)
+        (folder / OLDER).write_bytes(b"\x80\x02" + b"]" * 20_000 + b".")  # nested lists
     monkeypatch.setattr(pickled, "_unpickled", None)
-    with pytest.raises(InputError, match="more than tensors need"):
-        open_checkpoint(in_folder(folder))
-
-
-def test_an_older_file_of_nested_lists_is_not_unpickled(torch, tmp_path, monkeypatch):
-    monkeypatch.setattr(pickled, "LARGEST_PICKLE", 10_000)
-    monkeypatch.setattr(pickled, "_unpickled", None)
-    folder = older(torch, tmp_path)
-    (folder / OLDER).write_bytes(b"\x80\x02" + b"]" * 20_000 + b".")
     with pytest.raises(InputError, match="more than tensors need"):
         open_checkpoint(in_folder(folder))

@@ -7,10 +7,7 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Places, in_folder
-from generators.compute.plan import open_model, plan
-from generators.findings import FINDINGS
+from generators.checkpoint.sources import in_folder
 from tests.checkpoints import read_model, tensors_of, write_checkpoint
 
 D, HEADS, HEAD, N, V, F = 24, 3, 8, 10, 30, 8
@@ -32,15 +29,10 @@ def test_rows_up_to_the_padding_s_are_no_positions(tmp_path, pad):
 
 
 def test_olmo_2_reads_no_norm(tmp_path):
-    stored = {
-        "model.layers.0.post_attention_layernorm.weight": noise(D),
-        "model.layers.0.self_attn.q_proj.weight": noise(D, D),
-    }
-    checkpoint = read_model(tmp_path, {"model_type": "olmo2", **HF}, stored)
+    norm, heads = "model.layers.0.post_attention_layernorm.weight", "model.layers.0.self_attn.q_proj.weight"
+    checkpoint = read_model(tmp_path, {"model_type": "olmo2", **HF}, {norm: noise(D), heads: noise(D, D)})
     assert not [role for role in checkpoint if ".ln1." in role or ".ln2." in role]
-    np.testing.assert_array_equal(
-        checkpoint["blocks.0.attn.out_norm.gain"], stored["model.layers.0.post_attention_layernorm.weight"]
-    )
+    np.testing.assert_array_equal(checkpoint["blocks.0.attn.out_norm.gain"], noise(D))
     assert "put out" in checkpoint.family.without["blocks.*.ln2.gain"]
 
 
@@ -52,17 +44,6 @@ def test_a_family_without_a_table_shows_its_token_embedding_and_says_so(tmp_path
     np.testing.assert_array_equal(checkpoint["token_embedding"], E)
     assert checkpoint.architecture.family == "mamba (read without a table)"
     assert "no table for models of type mamba" in checkpoint.family.without["blocks.*.attn.q"]
-
-
-def test_without_a_table_nothing_is_said_of_how_positions_are_known(tmp_path):
-    """A table that isn't there says nothing of positions, and not that there are none."""
-    tensors = {"backbone.embeddings.weight": noise(V, D), "backbone.layers.0.mixer.in_proj.weight": noise(D, D)}
-    read_model(tmp_path, {"model_type": "mamba", "num_hidden_layers": 2, "vocab_size": V}, tensors)
-    scheme = next(finding for finding in FINDINGS if finding.name == "position_scheme")
-    model = Model(name="mamba", title="Mamba", sources=(FolderSource(folder=tmp_path),))
-    planned = plan(scheme, open_model(model, Places()))
-    assert (planned.status, planned.key) == ("not_applicable", None)
-    assert "no table for models of type mamba" in planned.reason
 
 
 @pytest.mark.parametrize("names", [("embed.weight", "embeddings.weight"), ("head.weight",), ("embed_tokens.bias",)])
@@ -101,36 +82,28 @@ NARROW = 6
 OPT_350M = {"model_type": "opt", **HF, "do_layer_norm_before": False, "word_embed_proj_dim": NARROW}
 
 
-def narrow_words() -> dict[str, np.ndarray]:
-    """Return what OPT-350m's layout has for words: narrow embeddings and two projections."""
-    return {
+def test_narrow_embeddings_are_read_in_the_stream_by_both_of_their_tensors(tmp_path):
+    tensors = {
         "model.decoder.embed_tokens.weight": noise(V, NARROW),
         "model.decoder.project_in.weight": noise(D, NARROW, seed=1),
         "model.decoder.project_out.weight": noise(NARROW, D, seed=2),
     }
-
-
-def test_narrow_embeddings_are_read_in_the_stream_by_both_of_their_tensors(tmp_path):
-    tensors = narrow_words()
     E, put_in, put_out = tensors.values()
     checkpoint = read_model(tmp_path, OPT_350M, tensors)
     np.testing.assert_allclose(checkpoint["token_embedding"], E @ put_in.T, rtol=1e-5)
     np.testing.assert_allclose(checkpoint["unembedding"], E @ put_out, rtol=1e-5)
     assert not checkpoint.architecture.tied
     assert checkpoint.to_come(["token_embedding"]) == 0
-    tensors = narrow_words()
-    before = read_model(tmp_path / "before", OPT_350M, tensors)
-    record = before.record("token_embedding")
+    record = checkpoint.record("token_embedding")
     assert record.name == "model.decoder.embed_tokens.weight x model.decoder.project_in.weight"
     tensors["model.decoder.project_in.weight"] = noise(D, NARROW, seed=3)
     after = read_model(tmp_path / "after", OPT_350M, tensors)
     assert after.record("token_embedding").sha256 != record.sha256
     assert after["token_embedding"].shape == (V, D)
     assert after.changed_since({record.name: record.sha256}) == record.name
-    assert "through" in before.layout("token_embedding")
-    tensors = narrow_words()
+    assert "through" in after.layout("token_embedding")
     del tensors["model.decoder.project_in.weight"]
-    checkpoint = read_model(tmp_path, OPT_350M, tensors)
+    checkpoint = read_model(tmp_path / "partial", OPT_350M, tensors)
     assert "token_embedding" not in checkpoint
     assert checkpoint.lacking("token_embedding") == "project_in.weight (token_embedding)"
     assert "unembedding" in checkpoint

@@ -1,5 +1,6 @@
 """models.yml is what it should be, wrong entries are refused with a sentence, and names become safe paths."""
 
+import random
 import struct
 from pathlib import Path
 
@@ -250,6 +251,11 @@ def test_a_name_that_was_mistyped_gets_the_three_nearest(typed, near):
         ("lit_model.pth", b"PK\x03\x04", "a checkpoint of LitGPT"),
         ("consolidated.00.pth", b"PK\x03\x04", "weights in Meta's own format"),
         ("stories15M.bin", struct.pack("<7i", 288, 768, 6, 6, 6, -32000, 256), "a model of llama2.c"),
+        ("model.bin", struct.pack("<7i", 288, 768, 6, 6, 6, 32000, 256), "a model of llama2.c"),
+        ("model.bin", b"24ka" + struct.pack("<7i", 1, 288, 768, 6, 6, 6, 32000), "a model of llama2.c"),
+        ("model.bin", random.Random(0).randbytes(64), "a file of a format that the atlas doesn't know"),
+        ("model.bin", bytes(64), "a file of a format that the atlas doesn't know"),
+        ("gpt2_124M.bin", struct.pack("<256i", 20240326, 3, 1024, *[0] * 253), "a model of llm.c"),
     ],
 )
 def test_a_file_that_is_not_read_is_recognised(registry, tmp_path, monkeypatch, name, content, kind):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.bert import BERT
@@ -96,26 +95,6 @@ def test_switches_of_masks_and_scales_are_read():
     assert read_architecture(config_of("gpt2"), GPT2).scale(0) == 12**-0.5
     by_layer = read_architecture({**config_of("gpt2"), "scale_attn_by_inverse_layer_idx": True}, GPT2)
     assert by_layer.scale(3) == 12**-0.5 / 4
-
-
-@pytest.mark.parametrize(
-    ("family", "setting", "said"),
-    [
-        (BERT, {"position_embedding_type": "relative_key"}, "'relative_key' as .*; the atlas knows 'absolute'"),
-        (BERT, {"position_embedding_type": "relative_key_query"}, "'relative_key_query' as .*knows 'absolute'"),
-        (GPT2, {"scale_attn_weights": "no"}, "'no' as scale_attn_weights, neither true nor false"),
-    ],
-)
-def test_a_switch_of_another_value_is_refused(family, setting, said):
-    with pytest.raises(InputError, match=said):
-        read_architecture({**config_of(family.name), **setting}, family)
-
-
-@pytest.mark.parametrize("switch", ["rotary_dim", "alibi", "attn_softcap", "use_relative_positions", "rope_theta"])
-def test_a_switch_that_no_table_knows_is_refused_not_ignored(switch):
-    with pytest.raises(InputError, match=f"sets {switch} to 64, which the table of the family 'gpt2' does not know"):
-        read_architecture({**config_of("gpt2"), switch: 64}, GPT2)
-    assert all(read_architecture({**config_of("gpt2"), switch: off}, GPT2) for off in (None, False))
 
 
 def test_settings_may_be_nested_and_silent():
