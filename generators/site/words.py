@@ -39,7 +39,7 @@ NEEDS_MORE = Markup(
 )
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%(?!\w))")
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # between two
-MOST_ROWS = 100  # of a table on a page; its CSV has all
+MOST_ROWS = 12  # of a table on a page; its CSV has all
 
 
 @dataclass(frozen=True)
