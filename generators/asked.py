@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from generators import options
 from generators.base.errors import InputError
@@ -58,6 +59,20 @@ def store(root: Path | None, wait: float | None = None) -> "Store":
     return Store(options.LOCAL, wait, under=options.RESULTS) if root is None else Store(root, wait)
 
 
+def check_environment() -> None:
+    """Check the hub's address, which its client reads when it is imported. Raises InputError: it can be none."""
+    said = os.environ.get("HF_ENDPOINT")
+    if not said:
+        return
+    try:
+        parts = urlsplit(said)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise InputError(f"HF_ENDPOINT is the hub's address, such as https://huggingface.co, not {said[:80]!r}.")
+
+
 def models_here(registry: "Registry", places: "Places") -> "Sequence[Model]":
     from generators.checkpoint.sources import is_here
 
@@ -84,10 +99,22 @@ def named_models(specs: list[str] | None, registry: "Registry", family: str | No
     from generators.checkpoint.typed import find_model, find_models
 
     if family is None:
-        return [model for spec in specs for model in find_models(spec, registry)] if specs else registry.models
+        found = [model for spec in specs or () for model in find_models(spec, registry)]
+        _check_names(found)
+        return found if specs else registry.models
     if len(specs or []) != 1:
         raise InputError("--family goes with exactly one MODEL: it is the table that this one is read by.")
     return [find_model(spec, registry).model_copy(update={"family": family}) for spec in specs or ()]
+
+
+def _check_names(models: "Sequence[Model]") -> None:
+    """Raise InputError for two models of one name: their results would lie in one folder."""
+    first: dict[str, Model] = {}
+    for model in models:
+        other = first.setdefault(model.name, model)
+        if other.sources != model.sources:
+            these = " and ".join(source.in_words() for source in (other.sources[0], model.sources[0]))
+            raise InputError(f"Results of {these} would both be stored as {model.name}: rename one of them.")
 
 
 def places(models_dir: list[Path] | None, offline: bool) -> "Places":
@@ -123,6 +150,8 @@ def on_own_samples(
     running = [
         finding.name for finding in FINDINGS if RUN in finding.needs and finding.name in (only or [finding.name])
     ]
+    if not running:
+        raise InputError("--own-samples measures findings that run the model, and --only names none of them.")
     return renamed, running, replace(settings, own_samples=True)
 
 

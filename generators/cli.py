@@ -1,6 +1,7 @@
 """The `atlas` command: commands and exit codes. Heavy imports are where they are used, so that help is fast."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -203,15 +204,14 @@ def report(
 @app.command()
 def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8000) -> None:
     """Serve the built site on this machine, until interrupted."""
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
     from generators.site.build_cache import Workshop
+    from generators.site.serving import Pages, PageServer
 
     site = Workshop().site
     if not (site / "index.html").is_file():
         raise InputError(f"There is no site in {site}/ yet; build it with: atlas build")
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=str(site)))
+        server = PageServer(("127.0.0.1", port), partial(Pages, directory=str(site)))
     except OSError as error:
         raise InputError(f"Can't use port {port}: {error}.") from error
     terminal.line(f"http://127.0.0.1:{port}/ (Ctrl-C to stop)")
@@ -284,6 +284,8 @@ def adopt(
     from generators.compute.verify import adopt as take_over
     from generators.compute.verify import move
 
+    if other is not None and not other.is_dir():
+        raise InputError(f"There is no folder of results {other}.")
     into = Store(results or options.RESULTS)
     taken = move(Store(options.LOCAL), into) if other is None else take_over(into, Store(other))
     done = f"Moved from {options.LOCAL}/ to {into.root}/" if other is None else f"Copied from {other}/"
@@ -347,7 +349,11 @@ def main() -> None:
     """Run the command; an error about the user's input is one sentence and exit 2."""
     if sys.stderr is None:  # closed, so write nowhere
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # closed ones, and those of tests, are none
+            stream.reconfigure(errors="replace")  # what the terminal's encoding lacks
     try:
+        asked.check_environment()
         app()
     except InputError as error:
         terminal.sentence(error)

@@ -97,11 +97,12 @@ class StoredFinding(Record):
     """What was measured of one finding in one model: numbers, tables, what they were measured from. No verdicts.
 
     `key` is the digest of all that it depends on, `arrays_sha256` that of the file of arrays beside it; `version` is
-    the finding's when it was measured, 0 before findings had versions.
+    the finding's when it was measured, 0 before findings had versions. `model` is the one that it is stored under.
     """
 
     schema_version: Literal[2] = SCHEMA_VERSION
     finding: str = Field(pattern="^[a-z][a-z0-9_]*$")
+    model: Shown | None = None
     status: Status
     reason: Shown | None = None
     key: str | None = Field(default=None, pattern=SHA256)

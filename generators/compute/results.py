@@ -46,6 +46,7 @@ LONGEST_HOLDER = 80  # characters
 UNKNOWN = "which one isn't known"
 LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes per file
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
+TRIES = 100  # to lock a folder that others, which leave it empty, remove
 OURS = re.compile(rf"\..*|\w+\.json|\w+\.[0-9a-f]{{0,{KEY_LENGTH}}}\.npz")  # file names in a results folder
 T = TypeVar("T", bound=Record)
 
@@ -108,6 +109,8 @@ class Store:
         record = self._read(self.folder(name) / f"{finding}.json", StoredFinding)
         if record is not None and record.finding != finding:
             raise InputError(f"The stored results {self.folder(name) / finding}.json are of another finding.")
+        if record is not None and record.model not in (None, name):
+            raise InputError(f"The stored results {self.folder(name) / finding}.json are those of {record.model!r}.")
         return record
 
     def finding_names(self, name: str) -> list[str]:
@@ -166,7 +169,7 @@ class Store:
 
     def save_finding(self, name: str, record: StoredFinding, arrays: Mapping[str, Array]) -> StoredFinding:
         """Write and return one finding, and drop older arrays. Raises AtlasError: it can't; what was there stays."""
-        folder = self._folder(name)
+        folder, record = self._folder(name), record.model_copy(update={"model": name})
         if arrays:
             data = to_npz(arrays)
             record = record.model_copy(update={"arrays_sha256": hashlib.sha256(data).hexdigest()})
@@ -225,10 +228,11 @@ class Store:
         _check_ours(folder)
         lock = FileLock(folder / LOCK)
         with _writing(folder):
-            while not lock.is_locked:
-                with _while_others_remove(folder):
+            for left in reversed(range(TRIES)):
+                with _while_others_remove(folder, left):
                     folder.mkdir(parents=True, exist_ok=True)
                     self._acquire(lock, name, folder, report)
+                    break
         try:
             with _writing(folder):
                 sweep(folder)
@@ -382,12 +386,13 @@ def _check_ours(folder: Path) -> None:
 
 
 @contextmanager
-def _while_others_remove(folder: Path) -> Iterator[None]:
-    """Ignore errors from folders that others remove right after they were made or seen."""
+def _while_others_remove(folder: Path, tries_left: int) -> Iterator[None]:
+    """Ignore errors from folders that others remove right after they were made or seen, but for the last try."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):
-        if any(path.is_file() or (path.is_symlink() and not path.exists()) for path in (folder, *folder.parents)):
+        there = (folder, *folder.parents)
+        if not tries_left or any(path.is_file() or (path.is_symlink() and not path.exists()) for path in there):
             raise  # broken links and files are not removed
 
 

@@ -97,17 +97,20 @@ def _training_records(registry: Path) -> Iterator[Path]:
         entries = yaml.load(registry.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:
         return  # what is wrong is reported where the registry is read
-    for folder in _folders(entries):
+    for folder in _folders(entries, set()):
         record = Path(escape(str(registry.parent.resolve() / folder)), TRAINING_RECORD)
         yield from Path(record.anchor).glob(PLACE.sub("*", str(record.relative_to(record.anchor))))
 
 
-def _folders(entries: Any) -> Iterator[str]:
-    """Yield every folder that is named in what YAML says."""
+def _folders(entries: Any, seen: set[int]) -> Iterator[str]:
+    """Yield every folder that is named in what YAML says; what several aliases stand for is looked at once."""
+    if id(entries) in seen:
+        return
+    seen.add(id(entries))
     if isinstance(entries, Mapping):
         folder = entries.get("folder")
         yield from [folder] if isinstance(folder, str) else []
         entries = list(entries.values())
     if isinstance(entries, list):
         for entry in entries:
-            yield from _folders(entry)
+            yield from _folders(entry, seen)

@@ -49,7 +49,6 @@ def write_report(
     if output.exists() and not _is_report(output):
         raise InputError(f"{output} is there and is no report; name another place with --output.")
     store = Store(output / KEPT)
-    _drop_others(model, store)
     failed, stop = list[str](), None
     try:
         with display() as shown:
@@ -63,6 +62,7 @@ def write_report(
         stop = stopped
     finally:
         _drop_empty(output)
+    _drop_others(model, store)  # only now: what can't be measured replaces nothing
     sentences = _write_pages(model, store, output, stopped=stop is not None)
     if stop is not None:
         raise Stopped(STOPPED.format(stop, output / "index.html"))

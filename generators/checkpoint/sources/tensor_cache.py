@@ -14,10 +14,12 @@ from threading import get_ident
 from typing import Any, BinaryIO, NamedTuple
 
 from generators.base import notices
+from generators.base.errors import InputError
 
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
 DEFAULT_GB = 20.0
+LARGEST_GB = 1e9  # larger ones are no limit
 FOLDER_VARIABLE = "ATLAS_CACHE"
 SIZE_VARIABLE = "ATLAS_CACHE_GB"
 
@@ -28,10 +30,20 @@ def default_folder() -> Path:
 
 
 def capacity() -> int:
+    """Return how many bytes of tensors the cache may hold. Raises InputError: the setting is no size."""
+    said = os.environ.get(SIZE_VARIABLE) or DEFAULT_GB
     try:
-        return int(float(os.environ.get(SIZE_VARIABLE, DEFAULT_GB)) * GIGABYTE)
+        most = float(said)
+        if most >= 0:
+            return int(min(most, LARGEST_GB) * GIGABYTE)
     except ValueError:
-        return int(DEFAULT_GB * GIGABYTE)
+        pass
+    raise InputError(f"{SIZE_VARIABLE} is a number of gigabytes, such as 20, or inf for no limit, not {said!r}.")
+
+
+TEMPORARY = r"(\.[^/]+\.\d+\.\d+\.tmp)"
+OF_TENSORS = re.compile(rf"[^/]+/[0-9a-f]{{32}}/([0-9a-f]{{64}}|{TEMPORARY})")  # below their folder
+OF_NOTES = re.compile(rf"(headers|revisions|conversions|own-samples)/([^/]+/)*([^/]+\.json|{TEMPORARY})")
 
 
 class CachedFile(NamedTuple):
@@ -99,11 +111,11 @@ class TensorCache:
 
     def tensors(self) -> list[CachedFile]:
         """Return the files of tensors, the least recently used first."""
-        return _files(self.folder / "tensors")
+        return _files(self.folder / "tensors", OF_TENSORS)
 
     def notes(self) -> list[CachedFile]:
-        """Return all other files, the oldest first."""
-        return _files(self.folder / "notes")
+        """Return all other files of the cache, the oldest first."""
+        return _files(self.folder / "notes", OF_NOTES)
 
     def prune(self) -> None:
         """Remove tensors, the least recently used first, until the rest fit in the cache."""
@@ -145,8 +157,10 @@ def _put(path: Path, data: Bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _files(folder: Path) -> list[CachedFile]:
-    return sorted(found for path in folder.rglob("*") if (found := _cached_file(path)) is not None)
+def _files(folder: Path, ours: re.Pattern[str]) -> list[CachedFile]:
+    """Return the files below a folder that have the cache's own names: others may be anyone's."""
+    found = (path for path in folder.rglob("*") if ours.fullmatch(path.relative_to(folder).as_posix()))
+    return sorted(file for path in found if (file := _cached_file(path)) is not None)
 
 
 def _cached_file(path: Path) -> CachedFile | None:

@@ -123,7 +123,7 @@ def isoscore(states: Float[Array, "n d"]) -> float:
     Source: Rudman et al., "IsoScore: Measuring the Uniformity of Embedding Space Utilization" (Findings of ACL 2022).
     """
     exact = np.asarray(states, np.float64)
-    variances = np.clip(np.linalg.eigvalsh(np.cov(exact.T)), 0, None)
+    variances = np.clip(np.linalg.eigvalsh(np.atleast_2d(np.cov(exact.T))), 0, None)
     d, length = len(variances), float(np.linalg.norm(variances))
     if d < 2 or not length:
         return 0.0
