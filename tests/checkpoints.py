@@ -97,15 +97,16 @@ def _pair(name: str, shape: tuple[int, ...], bias: int | None = None) -> Iterato
     yield f"{name}.bias", (bias or shape[-1],)
 
 
-def tensors_of_llama(d: int, f: int, vocab_size: int, layers: int = 2, kv: int | None = None) -> dict[str, Array]:
-    """Return the tensors of a Llama of width `d`, with MLPs of `f` and keys of `kv` channels."""
+def tensors_of_llama(
+    d: int, f: int, vocab_size: int, layers: int = 2, kv: int | None = None, more: Mapping[str, tuple[int, ...]] = {}
+) -> dict[str, Array]:
+    """Return the tensors of a Llama of width `d`, with MLPs of `f`, keys of `kv` channels and more in each block."""
     heads = {"q": (d, d), "k": (kv or d, d), "v": (kv or d, d), "o": (d, d)}
+    block: dict[str, tuple[int, ...]] = {f"self_attn.{name}_proj": shape for name, shape in heads.items()}
+    block |= {"mlp.up_proj": (f, d), "mlp.gate_proj": (f, d), "mlp.down_proj": (d, f)}
+    block |= {f"{name}_layernorm": (d,) for name in ("input", "post_attention")} | more
     shapes = {"embed_tokens": (vocab_size, d), "norm": (d,)}
-    for i in range(layers):
-        block = f"layers.{i}"
-        shapes |= {f"{block}.self_attn.{name}_proj": shape for name, shape in heads.items()}
-        shapes |= {f"{block}.mlp.{name}_proj": (f, d) for name in ("up", "gate")} | {f"{block}.mlp.down_proj": (d, f)}
-        shapes |= {f"{block}.{name}_layernorm": (d,) for name in ("input", "post_attention")}
+    shapes |= {f"layers.{i}.{name}": shape for i in range(layers) for name, shape in block.items()}
     named = {f"model.{name}.weight": shape for name, shape in shapes.items()} | {"lm_head.weight": (vocab_size, d)}
     draw = np.random.default_rng(0)
     return {name: draw.standard_normal(shape, np.float32) for name, shape in named.items()}

@@ -5,7 +5,6 @@ compares agrees with the model as transformers runs it, and *wrong* otherwise. T
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import families
 from generators.checkpoint.sources import in_folder
+from tests.checkpoint.oracle.__main__ import _lines, _versions
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.model import build
@@ -161,12 +161,11 @@ def row(found: Outcome) -> dict[str, Any]:
 
 def main() -> int:
     import torch
-    import transformers
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=[], metavar="TYPE", help="say what comes of these types alone")
     only = parser.parse_args().only
-    transformers.logging.set_verbosity_error()
+    versions = _versions()
     torch.set_num_threads(1)
     rows = []
     for case in chosen(only):
@@ -174,21 +173,13 @@ def main() -> int:
         rows.append(row(found))
         said = f"right {', '.join(found.right) or 'none'}; wrong {found.wrong or 'none'}"
         print(f"{case.name}: refused {len(found.refused)}; {said}", file=sys.stderr, flush=True)
-    versions = {"torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
     head = {**today(), **versions, "tolerance": TOLERANCE, "families": len(families())}
     pairs = sum(one["tables"] for one in rows)
     right, wrong = (sum(len(one[came]) for one in rows) for came in ("right", "wrong"))
     print(f"{pairs} pairs: {right} right, {pairs - right - wrong} refused, {wrong} wrong", file=sys.stderr)
     if not only:
-        write(head, rows)
+        RESULTS.write_text(_lines({**head, "rows": rows}), "utf-8")
     return int(wrong > 0)
-
-
-def write(head: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    lines = ",\n".join(json.dumps(one) for one in rows)
-    RESULTS.write_text(
-        f'{json.dumps(head, indent=1).removesuffix("}").rstrip()},\n "rows": [\n{lines}\n]}}\n', "utf-8"
-    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The weights of small models as other software stores them, written down by its own rules."""
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -178,19 +179,13 @@ NAMES_IN_GGUF = {"gpt2": GPT2_IN_GGUF, "gemma3": GEMMA3_IN_GGUF}
 def gemma3_tensors() -> dict[str, Array]:
     """Return the tensors of a small Gemma 3, in which gains are what is added to 1."""
     c = GEMMA3_CONFIG
-    d, f, layers, head = c["hidden_size"], c["intermediate_size"], c["num_hidden_layers"], c["head_dim"]
+    d, head = c["hidden_size"], c["head_dim"]
     a, b = head * c["num_attention_heads"], head * c["num_key_value_heads"]
-    shapes: dict[str, tuple[int, ...]] = {"embed_tokens": (c["vocab_size"], d), "norm": (d,)}
-    for i in range(layers):
-        names = ("input", "post_attention", "pre_feedforward", "post_feedforward")
-        shapes |= {f"layers.{i}.{name}_layernorm": (d,) for name in names}
-        heads = {"q_proj": (a, d), "k_proj": (b, d), "v_proj": (b, d), "o_proj": (d, a)}
-        heads |= {"q_norm": (head,), "k_norm": (head,)}
-        shapes |= {f"layers.{i}.self_attn.{name}": shape for name, shape in heads.items()}
-        shapes |= {f"layers.{i}.mlp.{name}_proj": (f, d) for name in ("up", "gate")}
-        shapes |= {f"layers.{i}.mlp.down_proj": (d, f)}
-    draw = np.random.default_rng(0)
-    return {f"model.{name}.weight": draw.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    shapes = {"q_proj": (a, d), "o_proj": (d, a), "q_norm": (head,), "k_norm": (head,)}
+    more = {f"self_attn.{name}": shape for name, shape in shapes.items()}
+    more |= {f"{name}_feedforward_layernorm": (d,) for name in ("pre", "post")}
+    tensors = tensors_of_llama(d, c["intermediate_size"], c["vocab_size"], c["num_hidden_layers"], b, more)
+    return {name: tensor for name, tensor in tensors.items() if name != "lm_head.weight"}
 
 
 def write_gemma3_gguf(path: Path, kind: str = "F32", **changed: Any) -> None:
@@ -274,6 +269,19 @@ def _in_gguf(name: str, known: Mapping[str, str]) -> str:
     return f"blk.{parts[1]}.{known['.'.join(parts[2:])]}.{kind}"
 
 
+@contextmanager
+def gguf_writer(path: Path, arch: str = "llama") -> Iterator[Any]:
+    """Yield a writer of a GGUF file, which is written at the end."""
+    import gguf
+
+    writer = gguf.GGUFWriter(path, arch)
+    yield writer
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def write_gguf(
     path: Path,
     arch: str,
@@ -287,23 +295,19 @@ def write_gguf(
     import gguf
 
     known = NAMES_IN_GGUF.get(arch, IN_GGUF)
-    writer = gguf.GGUFWriter(path, arch)
-    for key, value in said.items():
-        add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string, list: writer.add_array}
-        add[type(value)](key if key.startswith("tokenizer.") else f"{arch}.{key}", value)
     stored = {_in_gguf(name, known): tensor for name, tensor in tensors.items()} | dict(extra or {})
-    for name, tensor in stored.items():
-        if tensor.dtype == np.float64:
-            writer.add_tensor(name, tensor)
-            continue
-        named = (kinds or {}).get(name, kind)
-        as_type = getattr(gguf.GGMLQuantizationType, named if tensor.ndim == 2 else "F32")
-        data = gguf.quants.quantize(np.ascontiguousarray(tensor), as_type)
-        writer.add_tensor(name, data, raw_dtype=as_type)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    with gguf_writer(path, arch) as writer:
+        for key, value in said.items():
+            add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string, list: writer.add_array}
+            add[type(value)](key if key.startswith("tokenizer.") else f"{arch}.{key}", value)
+        for name, tensor in stored.items():
+            if tensor.dtype == np.float64:
+                writer.add_tensor(name, tensor)
+                continue
+            named = (kinds or {}).get(name, kind)
+            as_type = getattr(gguf.GGMLQuantizationType, named if tensor.ndim == 2 else "F32")
+            data = gguf.quants.quantize(np.ascontiguousarray(tensor), as_type)
+            writer.add_tensor(name, data, raw_dtype=as_type)
 
 
 def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (), **changed: Any) -> None:

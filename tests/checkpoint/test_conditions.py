@@ -9,12 +9,6 @@ from tests.checkpoint.oracle.conditions import FAMILIES, RESULTS, RIGHT, combina
 EVERY = 10  # of the combinations, one is asked here
 
 
-@pytest.fixture(autouse=True)
-def _torch() -> None:
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    pytest.importorskip("transformers", reason="transformers isn't installed here").logging.set_verbosity_error()
-
-
 def test_all_combinations_came_out_right():
     report = json.loads(RESULTS.read_text("utf-8"))
     assert report["families"] == list(FAMILIES)

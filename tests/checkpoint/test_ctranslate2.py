@@ -88,10 +88,7 @@ FEW_SCALES = {**IN_EIGHT, "decoder/embeddings/weight_scale": np.ones(3, np.float
     [
         ({"spec": "TransformerSpec"}, "of the kind 'TransformerSpec', and the atlas reads WhisperSpec"),
         ({"version": 5}, "is of version 5 of CTranslate2's format, and the atlas reads version 6"),
-        (
-            {"tensors": FEW_SCALES},
-            "no scale for each row",
-        ),
+        ({"tensors": FEW_SCALES}, "no scale for each row"),
         ({"tensors": {k: v.astype(np.int16) for k, v in WHISPER.items()}}, "is I16; the atlas reads"),
     ],
     ids=str,

@@ -179,9 +179,8 @@ def test_mistrals_own_files_are_read_as_the_same_weights_saved_by_transformers(t
     assert read.record("blocks.0.attn.q").name == "layers.0.attention.wq.weight"
 
 
-def test_mistrals_own_files_give_what_they_give_to_mistrals_own_code(torch, tmp_path):
+def test_mistrals_own_files_give_what_they_give_to_mistrals_own_code(torch, transformers, tmp_path):
     """Queries and keys are turned as complex numbers there, in halves by transformers."""
-    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
     files = in_folder(write_mistral(tmp_path))
     config = transformers.AutoConfig.for_model(**files.config())
     model = transformers.MistralForCausalLM(config).eval()
@@ -408,9 +407,8 @@ def test_a_folder_of_sentence_transformers_is_read_inside(tmp_path, said):
 # What isn't read
 
 
-def test_a_model_that_transformers_would_not_open_is_not_run(torch, tmp_path):
+def test_a_model_that_transformers_would_not_open_is_not_run(torch, transformers, tmp_path):
     """Least of all another model that lies in the same folder."""
-    pytest.importorskip("transformers", reason="transformers isn't installed here")
     folder = other.write_nanogpt(torch, write_checkpoint(tmp_path / "a"), other.nanogpt_of(GPT2))
     lens = write_lens(torch, tmp_path / "b", LENS, other.cfg_of(), "safetensors")
     for path in (folder / "ckpt.pt", lens):

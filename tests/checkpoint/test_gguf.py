@@ -59,12 +59,8 @@ def write_random_blocks(gguf, path: Path, kind: str, rows: int = 5, blocks: int 
     as_type = gguf.GGMLQuantizationType[kind]
     size = gguf.GGML_QUANT_SIZES[as_type][1]
     stored = np.random.default_rng(0).integers(0, 256, (rows, blocks * size), np.uint8)
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_tensor("t", stored, raw_dtype=as_type)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    with other.gguf_writer(path) as writer:
+        writer.add_tensor("t", stored, raw_dtype=as_type)
     with np.errstate(all="ignore"):
         return gguf.quants.dequantize(stored, as_type)
 
@@ -88,25 +84,18 @@ def test_every_type_of_blocks_that_the_package_knows_is_read(gguf):
 
 
 def test_one_row_of_blocks_is_refused(gguf, tmp_path):
-    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
-    writer.add_tensor("t", np.zeros(18, np.uint8), raw_dtype=gguf.GGMLQuantizationType.Q4_0)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    with other.gguf_writer(tmp_path / "model.gguf") as writer:
+        writer.add_tensor("t", np.zeros(18, np.uint8), raw_dtype=gguf.GGMLQuantizationType.Q4_0)
     with pytest.raises(InputError, match=r"t in model\.gguf is one row of Q4_0"):
         Gguf().rows(tmp_path / "model.gguf", "t", ...)
 
 
 def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(gguf, tmp_path):
     path = tmp_path / "model.gguf"
-    writer = gguf.GGUFWriter(path, "llama")
     words, scores = [f"wörd {i}" for i in range(5000)], [i / 4 for i in range(5000)]
-    writer.add_array("words", words)
-    writer.add_array("scores", scores)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
+    with other.gguf_writer(path) as writer:
+        writer.add_array("words", words)
+        writer.add_array("scores", scores)
     said = Gguf().settings(path)
     assert (said["words"], said["scores"]) == (words, scores)
     content = path.read_bytes()
@@ -142,23 +131,14 @@ def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path
         scaled_by(factors * np.linspace(1, 2, 8, dtype=np.float32))
 
 
-@pytest.mark.parametrize(
-    ("kind", "note"),
-    [
-        ("F16", None),
-        (
-            "Q8_0",
-            "A quantized copy, with 8 bits per weight (tensors: 16 Q8_0, 5 F32). All its numbers carry rounding.",
-        ),
-        (
-            "Q4_1",
-            "A quantized copy, with 4 bits per weight (tensors: 16 Q4_1, 5 F32). All its numbers carry rounding.",
-        ),
-    ],
-)
-def test_a_quantized_copy_is_said_to_be_one_in_its_record(gguf, tmp_path, kind, note):
+@pytest.mark.parametrize(("kind", "bits"), [("F16", None), ("Q8_0", 8), ("Q4_1", 4)])
+def test_a_quantized_copy_is_said_to_be_one_in_its_record(gguf, tmp_path, kind, bits):
     other.write_llama_gguf(tmp_path / "model.gguf", kind)
-    assert prepare(open_model(model_of(tmp_path), Places()), []).record.notes == note
+    note = prepare(open_model(model_of(tmp_path), Places()), []).record.notes
+    said = (
+        f"A quantized copy, with {bits} bits per weight (tensors: 16 {kind}, 5 F32). All its numbers carry rounding."
+    )
+    assert note == (said if bits else None)
 
 
 def test_gemma_3_as_gguf_is_gemma_3(gguf, tmp_path):
@@ -181,15 +161,17 @@ def test_scores_of_the_largest_gemma_3_are_scaled_by_its_width(layers, scalar):
     assert of_gguf(named, {}, lambda name: np.zeros(0), "it").config["query_pre_attn_scalar"] == scalar
 
 
-@pytest.mark.parametrize("write", [other.write_llama_gguf, other.write_gemma3_gguf, other.write_gpt2_gguf])
-def test_tensors_are_handed_to_transformers_as_it_names_and_stores_them(gguf, tmp_path, write):
+@pytest.mark.parametrize(
+    ("write", "originals"),
+    [
+        (other.write_llama_gguf, other.llama_tensors()),
+        (other.write_gemma3_gguf, other.gemma3_tensors()),
+        (other.write_gpt2_gguf, tensors_of("gpt2")),
+    ],
+)
+def test_tensors_are_handed_to_transformers_as_it_names_and_stores_them(gguf, tmp_path, write, originals):
     write(tmp_path / "model.gguf", "F32")
-    originals = {
-        other.write_llama_gguf: other.llama_tensors,
-        other.write_gemma3_gguf: other.gemma3_tensors,
-        other.write_gpt2_gguf: lambda: tensors_of("gpt2"),
-    }
-    wanted = {name.removeprefix("model."): tensor for name, tensor in originals[write]().items()}
+    wanted = {name.removeprefix("model."): tensor for name, tensor in originals.items()}
     handed = dict(in_folder(tmp_path).as_transformers())
     assert set(handed) == set(wanted)
     for name, tensor in wanted.items():
@@ -200,10 +182,7 @@ def test_tensors_are_handed_to_transformers_as_it_names_and_stores_them(gguf, tm
     ("changed", "sentence"),
     [
         ({"arch": "mamba"}, "architecture 'mamba'. The atlas reads GGUF files of llama, qwen2, qwen3, gpt2"),
-        (
-            {"extra": {"odd.weight": np.ones((2, 2))}},
-            "has tensors of the type F64",
-        ),
+        ({"extra": {"odd.weight": np.ones((2, 2))}}, "has tensors of the type F64"),
         ({"expert_count": 8}, "several MLPs per layer"),
         ({"rope.scaling.type": "yarn"}, "rotations are scaled by 'yarn'"),
         ({"rope.dimension_count": 8}, "heads are turned in part"),
@@ -224,20 +203,16 @@ def shards_of(gguf, whole: Path, folder: Path, count: int = 3, *, said_of: int |
     paths = []
     for at in range(count):
         paths.append(folder / f"tiny-{at + 1:05d}-of-{count:05d}.gguf")
-        writer = gguf.GGUFWriter(paths[-1], "llama")
-        writer.kv_data = [{}]
-        for name, value in () if at else said_in(reader):
-            add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
-            add(name, value)
-        writer.add_uint16("split.no", at)
-        writer.add_uint16("split.count", count)
-        writer.add_int32("split.tensors.count", said_of or len(reader.tensors))
-        for tensor in reader.tensors[at::count]:
-            writer.add_tensor(tensor.name, np.array(tensor.data), raw_dtype=tensor.tensor_type)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
+        with other.gguf_writer(paths[-1]) as writer:
+            writer.kv_data = [{}]
+            for name, value in () if at else said_in(reader):
+                add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
+                add(name, value)
+            writer.add_uint16("split.no", at)
+            writer.add_uint16("split.count", count)
+            writer.add_int32("split.tensors.count", said_of or len(reader.tensors))
+            for tensor in reader.tensors[at::count]:
+                writer.add_tensor(tensor.name, np.array(tensor.data), raw_dtype=tensor.tensor_type)
     return paths
 
 
@@ -269,13 +244,9 @@ def test_shards_of_two_models_are_refused(gguf, tmp_path):
 
 
 def test_an_adapter_is_refused_with_the_command_that_merges_it(gguf, tmp_path):
-    writer = gguf.GGUFWriter(tmp_path / "my-lora.gguf", "llama")
-    writer.add_type("adapter")
-    writer.add_tensor("blk.0.attn_q.weight.lora_a", np.ones((2, 4), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    with other.gguf_writer(tmp_path / "my-lora.gguf") as writer:
+        writer.add_type("adapter")
+        writer.add_tensor("blk.0.attn_q.weight.lora_a", np.ones((2, 4), np.float32))
     with pytest.raises(InputError, match=r"is a LoRA adapter in GGUF .* `llama-export-lora -m BASE"):
         opened(tmp_path / "my-lora.gguf")
 

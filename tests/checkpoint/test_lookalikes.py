@@ -37,15 +37,14 @@ LLAMA = {
 }
 
 
-def llama_tensors() -> dict[str, np.ndarray]:
-    return tensors_of_llama(d=8, f=12, vocab_size=11)
+LLAMA_TENSORS = tensors_of_llama(d=8, f=12, vocab_size=11)
 
 
 def opened(
     folder: Path, family: str | None, config: Any = None, more: Any = (), without: tuple[str, ...] = ()
 ) -> Checkpoint:
     """Write Llama's tensors without some, and `more` of ones; read them by a family's table."""
-    tensors = {name: tensor for name, tensor in llama_tensors().items() if not name.endswith(without or ("-",))}
+    tensors = {name: tensor for name, tensor in LLAMA_TENSORS.items() if not name.endswith(without or ("-",))}
     return read_model(
         folder, {**LLAMA, **(config or {})}, tensors | {name: np.ones(8, np.float32) for name in more}, family
     )
@@ -55,11 +54,11 @@ def test_a_model_of_which_the_table_knows_everything_is_read_and_empty_blocks_ar
     checkpoint = opened(tmp_path, "llama")
     assert [role for role in checkpoint if checkpoint.missing_for(role)] == []
     assert checkpoint["blocks.1.mlp.gate"].shape == (8, 12)
-    second = tuple(name for name in llama_tensors() if ".layers.1." in name)
+    second = tuple(name for name in LLAMA_TENSORS if ".layers.1." in name)
     checkpoint = opened(tmp_path, "llama", without=second)
     assert "blocks.0.attn.q" in checkpoint
     assert "blocks.1.attn.q" not in checkpoint
-    others = tuple(name for name in llama_tensors() if "embed_tokens" not in name)
+    others = tuple(name for name in LLAMA_TENSORS if "embed_tokens" not in name)
     assert list(opened(tmp_path, "llama", without=others)) == ["token_embedding"]
 
 
@@ -118,7 +117,7 @@ def test_a_number_that_the_file_does_not_give_is_not_assumed(tmp_path):
     assert open_checkpoint(in_folder(tmp_path), "gpt2")
     silent = {key: value for key, value in LLAMA.items() if key != "rms_norm_eps"}
     with pytest.raises(InputError, match=r"gives no rms_norm_eps\. Models of the family 'llama' then have"):
-        read_model(tmp_path, silent, llama_tensors(), "llama")
+        read_model(tmp_path, silent, LLAMA_TENSORS, "llama")
 
 
 def test_a_causal_model_is_not_read_as_one_that_sees_both_sides(tmp_path):
@@ -140,7 +139,7 @@ def test_a_type_with_a_table_is_read_by_another_only_if_both_say_the_same(tmp_pa
 
 
 def test_tensors_of_quantized_matrices_are_known(tmp_path):
-    stems = [name.removesuffix(".weight") for name in llama_tensors() if "_proj" in name]
+    stems = [name.removesuffix(".weight") for name in LLAMA_TENSORS if "_proj" in name]
     packed = {f"{stem}.{part}" for stem in stems for part in ("qweight", "qzeros", "scales", "g_idx")}
     changed = {"more": sorted(packed), "without": ("_proj.weight",)}
     checkpoint = opened(tmp_path, "llama", {"quantization_config": {"bits": 4}}, **changed)
@@ -165,31 +164,23 @@ def test_what_is_published_of_pairs():
     assert (report.pairs, report.right, report.wrong) == (9, 2, 0)
 
 
-@pytest.fixture
-def _torch() -> None:
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    pytest.importorskip("transformers", reason="transformers isn't installed here").logging.set_verbosity_error()
-
-
-def of_transformers(test: Any) -> Any:
-    return pytest.mark.oracle(pytest.mark.usefixtures("_torch")(test))
-
-
 # Types that were once read wrongly as Llama, and others by other tables.
 AS_LLAMA = (
     *("apertus", "aria_text", "bitnet", "diffllama", "ernie4_5", "ernie4_5_moe", "eurobert", "flint", "glm", "glm4"),
     *("helium", "hunyuan_v1_dense", "hunyuan_v1_moe", "jais2", "kolibri1", "minimax_m2", "olmoe", "phimoe"),
     "qwen2_moe",
 )
-ONCE_WRONG = (
-    *((kind, "llama") for kind in AS_LLAMA),
-    ("apertus", "mistral"),
-    ("cwm", "gemma"),
-    ("ministral", "smollm3"),
-    ("ministral", "granite"),
-    ("roberta", "bert"),
+CAME = (
+    *((kind, "llama", "refused") for kind in AS_LLAMA),
+    ("apertus", "mistral", "refused"),
+    ("cwm", "gemma", "refused"),
+    ("ministral", "smollm3", "refused"),
+    ("ministral", "granite", "refused"),
+    ("roberta", "bert", "refused"),
+    ("cwm", "llama", "right"),
+    ("ministral", "mistral", "right"),
+    ("gpt-sw3", "gpt2", "right"),
 )
-RIGHT = (("cwm", "llama"), ("ministral", "mistral"), ("gpt-sw3", "gpt2"))
 
 
 def case_of(kind: str) -> OracleCase:
@@ -199,19 +190,13 @@ def case_of(kind: str) -> OracleCase:
     return made
 
 
-@of_transformers
-@pytest.mark.parametrize(("kind", "table"), ONCE_WRONG)
-def test_what_was_once_read_wrongly_is_refused(kind, table):
-    assert list(outcome(case_of(kind), [table]).refused) == [table]
+@pytest.mark.oracle
+@pytest.mark.parametrize(("kind", "table", "came"), CAME)
+def test_what_was_once_read_wrongly_is_refused_and_what_fits_is_read_rightly(kind, table, came):
+    assert list(getattr(outcome(case_of(kind), [table]), came)) == [table]
 
 
-@of_transformers
-@pytest.mark.parametrize(("kind", "table"), RIGHT)
-def test_what_fits_is_read_rightly(kind, table):
-    assert outcome(case_of(kind), [table]).right == [table]
-
-
-@of_transformers
+@pytest.mark.oracle
 def test_ten_types_by_chance_are_read_wrongly_by_no_table():
     drawn = random.Random(0).sample([case for case in CASES if not case.note], 10)
     found = [outcome(case, others(case)) for case in drawn]
@@ -219,7 +204,7 @@ def test_ten_types_by_chance_are_read_wrongly_by_no_table():
     assert sum(len(one.refused) for one in found) > 9 * len(families())
 
 
-@of_transformers
+@pytest.mark.oracle
 def test_a_wrong_reading_is_found(monkeypatch):
     """Without the check, Apertus is read as Llama: the command must say that this is wrong."""
     monkeypatch.setattr("generators.checkpoint.lookalikes.check", lambda *args: None)
@@ -268,7 +253,7 @@ def test_what_it_costs_is_said_without_reading_output_matrices(tmp_path, monkeyp
     assert open_checkpoint(files, compare=False).architecture.tied
 
 
-@of_transformers
+@pytest.mark.oracle
 @pytest.mark.parametrize("differs", [True, False])
 def test_transformers_takes_the_output_matrix_in_the_file_where_it_differs(tmp_path, differs):
     import torch

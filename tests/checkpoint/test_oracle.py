@@ -34,15 +34,6 @@ def test_every_family_and_every_type_of_model_has_an_oracle_and_all_agree():
     assert all(0 < row["findings"] <= row.get("asked", report["findings"]) for row in report["rows"])
 
 
-@pytest.fixture(autouse=True)
-def _torch(request: pytest.FixtureRequest) -> None:
-    if "oracle" not in request.keywords:
-        return
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
-    transformers.logging.set_verbosity_error()
-
-
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_table_agrees_with_the_model_and_finds_all_of_it(case):

@@ -58,10 +58,7 @@ CAME = {
 
 
 @pytest.mark.parametrize("kind", CAME)
-def test_a_type_of_transformers_is_read_rightly_or_refused(kind, tmp_path):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
-    transformers.logging.set_verbosity_error()
+def test_a_type_of_transformers_is_read_rightly_or_refused(transformers, kind, tmp_path):
     if kind not in untabled.untabled():
         pytest.skip(f"{kind} has a table by now")
     assert untabled.outcome(kind, tmp_path) == CAME[kind]
