@@ -15,7 +15,6 @@ from generators.site.addresses import linked
 from generators.site.entities import Entities, Notable, entities, entity_files, write_like
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
-from generators.site.words import environment
 from tests.site.conftest import ROOT
 from tests.site.stand_ins import sections_of
 
@@ -297,16 +296,6 @@ def test_what_is_written_of_gpt2_is_what_is_stored():
 )
 def test_cells_that_name_an_entity_lead_to_it(columns, row, at, link):
     assert linked(columns, row, at) == link
-
-
-def test_tables_link_entities_on_pages_of_models_alone():
-    columns = ("channel", "top_channels")
-    source = '{% import "macros.j2" as m with context %}{{ m.table("T", columns, rows, none, with_links) }}'
-    made = environment().from_string(source, {"columns": columns})
-    assert '<a href="?channel=7#things">7</a></td><td><a href="?channel=1#things">1</a> <a' in made.render(
-        rows=[(7, [1, 2])], with_links=True
-    )
-    assert "href" not in made.render(rows=[(7, [1, 2])], with_links=False)
 
 
 def test_words_that_readers_type_lead_to_the_glossary():

@@ -49,7 +49,7 @@ def built(project: Path) -> set[str]:
     return {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
 
 
-def test_generated_files_join_the_hand_written_ones(project, generated):
+def test_generated_files_join_the_hand_written_ones_with_their_menu(project, generated):
     found = built(project)
     assert {"index.html", "rooms/index.html", "rooms/kitchen/index.html", "ours/index.html"} <= found
     assert {"data/numbers.json", "figures/a.svg", "assets/own.css"} <= found
@@ -57,13 +57,11 @@ def test_generated_files_join_the_hand_written_ones(project, generated):
     assert '<a href="../rooms/kitchen/">' in (project / "site/ours/index.html").read_text()
     assert '<a href="ours/">' in (project / "site/index.html").read_text()
     assert sorted(path.name for path in (project / "src").rglob("*.*")) == ["ours.md", "own.css"]
-
-
-def test_the_menu_is_the_one_that_was_generated(project, generated):
-    built(project)
     page = (project / "site/index.html").read_text()
     places = [page.index(title) for title in (">Start<", ">Rooms<", ">A kitchen<", ">Ours<")]
     assert places == sorted(places)
+    for page in (project / "site").rglob("index.html"):
+        assert f'<meta name="atlas-citation" content="{escape(citing.in_words())}">' in page.read_text()
 
 
 def test_pages_are_as_old_as_the_results_on_them(project, generated):
@@ -132,12 +130,6 @@ def test_on_a_disk_there_are_no_pages_about_the_atlas_itself(project):
 def test_links_to_folders_lead_to_the_file_in_them(link, on_disk):
     html = f'<a class="x" href="{link}" title="../">models/</a>'
     assert with_links_to_files(html) == f'<a class="x" href="{on_disk}" title="../">models/</a>'
-
-
-def test_every_page_says_how_the_atlas_is_cited(project, generated):
-    built(project)
-    for page in (project / "site").rglob("index.html"):
-        assert f'<meta name="atlas-citation" content="{escape(citing.in_words())}">' in page.read_text()
 
 
 def test_the_search_of_the_theme_gets_a_name():
