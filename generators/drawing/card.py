@@ -151,7 +151,6 @@ def _bar(axes: Any, at: tuple[float, float], size: tuple[float, float], counts: 
 
 
 def _write(axes: Any, x: float, y: float, text: str, size: float, colour: str, *, bold: bool = False) -> None:
-    """Write a line; y is its baseline."""
     axes.text(
         x, y, text, color=colour, fontsize=size * 72 / DPI, fontweight="bold" if bold else "normal", parse_math=False
     )

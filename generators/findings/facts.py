@@ -133,7 +133,6 @@ class Facts(Generic[M]):
             and `teaser`). The first finding with one also gives reports their first figure, its signature.
         curve: the curve that pages of series and the home page show.
         by_chance: such a curve as chance makes it, in three columns, as smooth as that of the model.
-        schemes: in which ways a model knows positions, as names.
         loss: the model's loss on a text.
         files: data that scripts of the model's page fetch, by path without its extension.
     """
@@ -142,7 +141,6 @@ class Facts(Generic[M]):
     teaser: str | None = None
     curve: FollowedCurve | None = None
     by_chance: Callable[[M], Array] | None = None
-    schemes: Callable[[M], Sequence[str]] | None = None
     loss: Callable[[M], TextLoss] | None = None
     files: Callable[[Measurements[M]], Mapping[str, Any]] | None = None
 

@@ -24,7 +24,6 @@ class SeriesMember:
 
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:
-        """Return its claims by id."""
         return {claim.id: claim for claim in self.judged.published().claims}
 
 
@@ -69,7 +68,6 @@ class Along:
 
     @property
     def effects(self) -> tuple[float, ...]:
-        """Return the effects that were measured."""
         return tuple(claim.value for _, claim in self.tested if claim.value is not None)
 
     @property

@@ -92,7 +92,6 @@ class Entities:
     names: dict[int, str] = field(default_factory=dict)
 
     def add(self, fact: Fact, finding: str) -> None:
-        """Add what a finding says."""
         match fact:
             case EntityCount():
                 self.count = fact.count
@@ -181,7 +180,6 @@ def write_like(pages: Sequence[ModelPage], named: Mapping[str, list[Notable]], s
 
 
 def _named_in_tables(page: ModelPage) -> Iterator[tuple[int, str]]:
-    """Yield the tokens that findings' tables name."""
     for section in page.sections:
         for table in section.measured.tables.values() if section.measured is not None else ():
             if {"id", "readable"} <= {*table.columns}:
@@ -195,7 +193,6 @@ def _model(page: ModelPage) -> dict[str, Any]:
 
 
 def _findings(page: ModelPage) -> dict[str, Any]:
-    """Return the titles of findings, and of the figures that this model has of each."""
     return {
         section.finding.name: {
             "title": section.finding.title,

@@ -155,7 +155,6 @@ def family_lessons(pages: Sequence[SeriesPage]) -> list[FamilyLesson]:
 
 
 def _unsteady(seeds: SeriesPage | None) -> set[str]:
-    """Return the claims on which seeds differ."""
     return {row.rule.id for row in seeds.comparable if not row.agrees} if seeds is not None else set()
 
 
@@ -207,7 +206,6 @@ def _compact(name: str, place: Place, family: SeriesPage) -> Compactness | None:
 
 
 def _became(facts: Survival, unsteady: set[str]) -> tuple[LessonPart, ...]:
-    """Return the claims of a survival by what became of them."""
     change, by_design = facts.change, BY_DESIGN.get(facts.model, ())
     gained = [row for row in change.gained if row.rule.id not in by_design]
     by_kind = (

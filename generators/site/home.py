@@ -72,7 +72,6 @@ def _curve(picture: Picture, staging: Staging) -> NamedCurve | None:
 
 
 def _by_chance(finding: Finding[object], pages: Sequence[ModelPage], staging: Staging) -> Iterator[HomeCurve]:
-    """Yield a curve as smooth as that of the first model, where that has one."""
     for page in pages:
         if page.name == FIRST and finding.facts.by_chance is not None:
             points = np.asarray(finding.facts.by_chance(page.measured[finding.name]), dtype=np.float64)

@@ -28,7 +28,6 @@ class Case:
 
     @property
     def effect(self) -> str:
-        """Return the effect with its unit."""
         return "–" if self.claim.value is None else with_unit(self.claim.value, self.claim.unit)
 
 
@@ -46,7 +45,6 @@ class Recipe:
 
     @property
     def title(self) -> str:
-        """Return the models' titles."""
         titles = [case.page.title for case in self.cases]
         return titles[0] if len(titles) == 1 else f"{' + '.join(titles)} (one recipe)"
 

@@ -30,7 +30,6 @@ def write_navigation(
 
 
 def read_navigation(folder: Path) -> list[Any]:
-    """Return the menu that was written."""
     menu: list[Any] = json.loads((folder / NAVIGATION).read_text("utf-8"))
     return menu
 

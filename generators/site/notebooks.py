@@ -65,12 +65,10 @@ class Notebook:
 
     @property
     def text(self) -> str:
-        """Return all of it."""
         return self.source.read_text("utf-8")
 
     @property
     def title(self) -> str:
-        """Return its first heading."""
         found = TITLE.search(self.text)
         return found[1].strip() if found else self.name
 
@@ -83,11 +81,9 @@ class NotebookNeeds:
     runs_atlas: bool = False
 
     def absent(self, folder: Path) -> list[str]:
-        """Return the patterns that no file fits."""
         return [pattern for pattern in self.reads if not any(folder.glob(pattern))]
 
     def files(self, folder: Path) -> set[Path]:
-        """Return every file that is read."""
         return {path for pattern in self.reads for path in folder.glob(pattern)}
 
 

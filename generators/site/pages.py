@@ -253,7 +253,6 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
 
 
 def _write_findings(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
-    """Write the list of findings and the page of each."""
     writer.write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
         writer.write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, pages))
@@ -270,7 +269,6 @@ class FindingRule:
 
 
 def rules_by_finding() -> list[FindingRule]:
-    """Return every rule of the site with its finding."""
     return [FindingRule(f.name, rule.id, rule.short, rule.statement) for f in FINDINGS for rule in f.rules]
 
 

@@ -182,7 +182,6 @@ class Oracle(StoredPart):
 
     @property
     def families(self) -> dict[str, list[OracleRow]]:
-        """Return the rows of each family."""
         return {row.family: [one for one in self.rows if one.family == row.family] for row in self.rows}
 
     @property
@@ -217,7 +216,6 @@ class LookAlikes(QualityReport):
 
     @property
     def types(self) -> dict[str, list[LookAlikesOfOne]]:
-        """Return the models of each type."""
         found: dict[str, list[LookAlikesOfOne]] = {}
         for row in self.rows:
             found.setdefault(row.model_type, []).append(row)

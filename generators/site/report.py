@@ -111,7 +111,6 @@ def _is_report(folder: Path) -> bool:
 
 
 def _drop_others(model: Model, store: Store) -> None:
-    """Remove what is stored of other models: a report is of one."""
     for other in store.folders():
         if other != model.name:
             shutil.rmtree(store.root / other, ignore_errors=True)

@@ -42,7 +42,6 @@ class ClaimRow:
 
     @property
     def model(self) -> ModelRecord:
-        """Return what is known of the model."""
         return self.page.findings.model
 
 

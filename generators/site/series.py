@@ -71,7 +71,6 @@ class SeriesPage:
 
     @property
     def axis(self) -> str:
-        """Return what the models' places are."""
         return AXES[self.series.along]
 
     @cached_property
@@ -85,7 +84,6 @@ class SeriesPage:
         }
 
     def claims(self, finding: Finding[Any]) -> list[Along]:
-        """Return every claim of a finding."""
         return self._by_finding[finding.name]
 
     @cached_property
@@ -94,7 +92,6 @@ class SeriesPage:
         return [row for rows in self._by_finding.values() for row in rows if row.tested]
 
     def panels(self, finding: Finding[Any]) -> list[EffectPanel]:
-        """Return what is drawn of a finding."""
         return [panel for panel in (each.panel for each in self.claims(finding)) if panel is not None]
 
     @cached_property
@@ -245,7 +242,6 @@ def _drawn_along(one: SeriesPage, name: str, panels: Sequence[EffectPanel], stag
 
 
 def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
-    """Draw the losses along the series."""
     if one.losses is None:
         return None
     points = [EffectPoint(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
@@ -327,7 +323,6 @@ def series_of(model: Model, registry: Registry, store: Store) -> list[Series]:
 def _members(
     registry: Registry, series: Series, store: Store
 ) -> tuple[tuple[SeriesMember, ...], tuple[tuple[Place, Model], ...]]:
-    """Return the models of a series with results, and those without."""
     judged = [(place, model, judged_model(store, model.name)) for place, model in registry.members(series)]
     members = tuple(SeriesMember(place, model, found) for place, model, found in judged if found is not None)
     return members, tuple((place, model) for place, model, found in judged if found is None)

@@ -29,12 +29,6 @@ class Staging:
         except OSError as error:
             raise AtlasError(f"{target} can't be written: {error}.") from error
 
-    def leave(self, path: str) -> bool:
-        """Let a file of the site stay as it is; return whether it is there."""
-        target = self.folder / path
-        self.written.add(target)
-        return target.is_file()
-
     def again(self) -> "Staging":
         """Return the same folders for another rendering, which has written and used nothing yet."""
         return Staging(self.folder, self.cache.folder)

@@ -70,7 +70,6 @@ def statements(lessons: Sequence[Lesson] = (), series: Mapping[str, str] | None 
 
 
 def _answers(lessons: Mapping[str, Lesson]) -> dict[str, AnsweredBy]:
-    """Return every claim and every finding, by name."""
     found = {finding.name: AnsweredBy(finding.title, f"findings/{finding.name}/") for finding in FINDINGS}
     for finding in FINDINGS:
         for rule in finding.rules:

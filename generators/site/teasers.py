@@ -30,7 +30,6 @@ class Teaser:
 
     @property
     def metrics(self) -> Mapping[str, Any]:
-        """Return what was measured of the model."""
         return self.section.record.metrics or {}
 
 

@@ -235,7 +235,6 @@ class Absent:
 
     @property
     def group(self) -> str:
-        """Return the group of models that it is in."""
         return self.model.group or "Other models"
 
 
@@ -317,5 +316,4 @@ def model_page(
 
 
 def claims_about(finding: str, published: ModelFindings) -> list[ClaimRecord]:
-    """Return the claims about one finding."""
     return [claim for claim in published.claims if claim.finding == finding]

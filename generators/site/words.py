@@ -64,7 +64,6 @@ class _Page(jinja2.Template):
     """A template whose pages break no line between a number and its %."""
 
     def render(self, *args: Any, **kwargs: Any) -> str:
-        """Return what a page says."""
         return BEFORE_PERCENT.sub(NO_BREAK, super().render(*args, **kwargs))
 
 
@@ -149,7 +148,6 @@ def question(finding: str) -> str:
 
 
 def first_sentences(text: str, most: int) -> str:
-    """Return the first sentences of a text."""
     return " ".join(SENTENCE.split(text)[:most])
 
 

@@ -448,8 +448,6 @@ def test_what_other_pages_take_is_made_from_stored_metrics(finding):
     assert finding.signature in figure_names(finding)
     assert facts.curve is None or facts.curve.figure in figure_names(finding)
     assert facts.teaser is None or facts.teaser in {rule.id for rule in finding.rules}
-    if facts.schemes is not None:
-        assert all(facts.schemes(one.metrics) for one in known)
     if facts.loss is not None:
         losses = [facts.loss(one.metrics) for one in known]
         assert all(one.interval[0] <= one.mean <= one.interval[1] for one in losses)

@@ -108,6 +108,7 @@ def along(kind, *verdicts, seeds=()):
             "holds 1, holds 1, holds 1, holds 1, holds 1, fails 0.1, holds 3, holds 4",
             "Holds from step 6 on, and at 5 earlier steps (effect 1 at step 0, 4 at step 7).",
         ),
+        ("step", ", ".join(["fails 0.1"] * 10 + ["holds 2"] * 20), "Holds from step 10 on"),
         ("step", "fails 0.1, fails 0.2", "Fails at every step (effect 0.1 at step 0, 0.2 at step 1)."),
         (
             "step",
@@ -164,13 +165,17 @@ def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):
     assert said in sentence(along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5), seeds=seeds))
 
 
-@pytest.mark.parametrize("verdicts", [[("holds", 2.0)], [("untested", None), ("holds", 3.0)], [("holds", None)] * 3])
-def test_without_differences_nothing_is_said_of_seeds(verdicts):
-    assert "seeds" not in sentence(along("change", *verdicts, seeds=(1.0, 2.0)))
-
-
-def test_one_seed_has_no_spread():
-    assert "seeds differ" not in sentence(along("change", ("holds", 2.0), ("holds", 3.0), seeds=(1.0,)))
+@pytest.mark.parametrize(
+    ("verdicts", "seeds"),
+    [
+        ([("holds", 2.0)], (1.0, 2.0)),
+        ([("untested", None), ("holds", 3.0)], (1.0, 2.0)),
+        ([("holds", None)] * 3, (1.0, 2.0)),
+        ([("holds", 2.0), ("holds", 3.0)], (1.0,)),  # one seed has no spread
+    ],
+)
+def test_without_differences_or_a_spread_nothing_is_said_of_seeds(verdicts, seeds):
+    assert "seeds" not in sentence(along("change", *verdicts, seeds=seeds))
 
 
 @pytest.mark.parametrize(
@@ -182,14 +187,11 @@ def test_one_seed_has_no_spread():
         (["untested", "partly"], FinalVerdict("partly", 1, True, False, True)),
         (["fails", "holds", "untested"], FinalVerdict("holds", 1, False, False, False)),
         (["fails"] * 29 + ["holds"], FinalVerdict("holds", 29, False, False, True)),
+        (["untested"], None),
     ],
 )
 def test_the_step_from_which_the_last_verdict_stays(verdicts, settled):
     assert along("step", *((verdict, 1.0) for verdict in verdicts)).final_verdict == settled
-
-
-def test_what_nobody_tests_never_settles():
-    assert along("step", ("untested", None)).final_verdict is None
 
 
 def test_what_is_judged_by_quite_another_threshold_is_not_compared():
@@ -257,11 +259,6 @@ def test_what_becomes_of_a_claim_is_one_thing(before, after, kind):
         [kind] if kind else []
     )
     assert found.held == (before == "holds")
-
-
-def test_a_sentence_is_true_of_thirty_models():
-    verdicts = [("fails", 0.1)] * 10 + [("holds", 2.0)] * 20
-    assert sentence(along("step", *verdicts)).startswith("Holds from step 10 on")
 
 
 def test_what_is_untested_is_not_drawn_and_one_point_is_no_panel():

@@ -5,7 +5,6 @@ Rotations are Su et al.'s (RoFormer, 2021), slopes Press et al.'s (ALiBi, 2022),
 """
 
 from generators.findings.contract import Finding
-from generators.findings.facts import Facts
 from generators.findings.position_scheme import figures, measure
 from generators.findings.wording import words_of
 
@@ -18,6 +17,5 @@ FINDING = Finding(
     metrics=measure.PositionSchemeMetrics,
     measure=measure.measure,
     figures=figures.figures,
-    facts=Facts(schemes=lambda metrics: [*metrics["schemes"]]),
     signature="position-scheme",
 )
