@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -84,7 +85,8 @@ ARRAYS = f"toy.{OLD[:16]}.npz"
 
 def test_what_is_saved_is_loaded_by_the_names_of_models(stored):
     loaded = stored.finding("tiny", "toy")
-    assert loaded.model_copy(update={"arrays_sha256": None}) == record_of(OLD)
+    assert loaded.model == "tiny"
+    assert loaded.model_copy(update={"arrays_sha256": None, "model": None}) == record_of(OLD)
     assert stored.model("tiny") == TINY
     same_arrays(stored.arrays("tiny", loaded), MEASURED.arrays)
     assert loaded.metrics == MEASURED.metrics
@@ -94,6 +96,15 @@ def test_what_is_saved_is_loaded_by_the_names_of_models(stored):
     (stored.root / "Not a Slug" / MODEL).write_text("{}")
     assert stored.names() == ["tiny"]
     assert Store(stored.root / "none").names() == []
+
+
+def test_a_result_of_another_model_is_noticed(stored):
+    stored.save_model(TINY.model_copy(update={"name": "other"}))
+    for path in (stored.root / "tiny").glob("toy.*"):
+        shutil.copy(path, stored.root / "other")
+    with pytest.raises(InputError, match=r"toy\.json are those of 'tiny'"):
+        stored.finding("other", "toy")
+    assert [name for name, _ in verify(stored)] == ["other"]
 
 
 def test_the_same_results_are_the_same_bytes_and_no_other_is_touched(stored):

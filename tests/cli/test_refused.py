@@ -1,0 +1,85 @@
+"""Settings, names and folders that can't be used are refused in a sentence, before anything is touched."""
+
+import shutil
+
+import pytest
+
+from generators.cli import BAD_INPUT
+from tests.checkpoints import write_checkpoint
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HF_ENDPOINT", "http://127.0.0.1:99999"),
+        ("HF_ENDPOINT", "http://[::1"),
+        ("HF_ENDPOINT", "huggingface"),
+        ("ATLAS_CACHE_GB", "nan"),
+        ("ATLAS_CACHE_GB", "-1"),
+        ("ATLAS_CACHE_GB", "much"),
+    ],
+)
+def test_a_setting_that_can_be_none_is_named(atlas, monkeypatch, tmp_path, variable, value):
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path))
+    monkeypatch.setenv(variable, value)
+    run = atlas("cache")
+    assert (run.code, variable in run.err) == (BAD_INPUT, True)
+
+
+def test_infinitely_many_gigabytes_are_no_limit(atlas, monkeypatch, tmp_path):
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path))
+    monkeypatch.setenv("ATLAS_CACHE_GB", "inf")
+    assert atlas("cache").code == 0
+
+
+def test_pruning_removes_no_file_that_the_cache_did_not_name(atlas, monkeypatch, tmp_path):
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path))
+    names = ("notes/2024/diary.json", "notes/todo.txt", "tensors/thesis.tex", f"tensors/a/{'b' * 32}/c")
+    ours = (f"tensors/a/{'b' * 32}/{'c' * 64}", "notes/headers/owner/x.json")
+    for name in (*names, *ours):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("precious")
+    assert atlas("cache", "--prune", "0").code == 0
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == sorted(names)
+
+
+@pytest.mark.parametrize(("one", "other"), [("a/same", "b/same"), ("x y", "x-y")])
+def test_two_models_of_one_name_are_never_one_folder(atlas, tmp_path, one, other):
+    folders = [write_checkpoint(tmp_path / name) for name in (one, other)]
+    run = atlas("compute", *folders, "--results", tmp_path / "results", "--skip-runs", "--only", "gains")
+    assert (run.code, "rename one of them" in run.err) == (BAD_INPUT, True)
+    assert not (tmp_path / "results").exists()
+    assert atlas("compute", folders[0], folders[0], "--results", tmp_path / "results", "--only", "gains").code == 0
+
+
+def test_what_can_be_adopted_is_a_folder(atlas, tmp_path):
+    for other in (tmp_path / "absent", ROOT / "models.yml"):
+        assert atlas("adopt", other, "--results", tmp_path / "results").code == BAD_INPUT
+
+
+def test_own_samples_without_a_finding_that_runs_are_refused(atlas, tmp_path):
+    folder = write_checkpoint(tmp_path / "tiny")
+    run = atlas("compute", folder, "--own-samples", "--only", "gains", "--results", tmp_path / "results")
+    assert (run.code, "--only names none" in run.err) == (BAD_INPUT, True)
+
+
+def test_a_folder_in_which_nothing_can_be_made_is_a_sentence(atlas, tmp_path):
+    run = atlas("compute", write_checkpoint(tmp_path / "tiny"), "--only", "gains", "--results", "/proc")
+    assert (run.code, "can't be written" in run.err) == (1, True)
+
+
+def test_a_report_that_is_refused_costs_the_one_that_is_there_nothing(atlas, tmp_path):
+    kept = tmp_path / "report" / ".results" / "stdlib-gpt2"
+    shutil.copytree(ROOT / "results" / "stdlib-gpt2", kept)
+    before = sorted(path.name for path in kept.iterdir())
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    assert atlas("report", tmp_path / "broken", "--skip-runs", "-o", tmp_path / "report").code == BAD_INPUT
+    assert sorted(path.name for path in kept.iterdir()) == before
+
+
+def test_aliases_of_aliases_cost_render_nothing(atlas, tmp_path):
+    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]", *(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10))]
+    (tmp_path / "models.yml").write_text("\n".join(lines))
+    assert atlas("render", "--registry", tmp_path / "models.yml", "--results", tmp_path / "none").code == BAD_INPUT
