@@ -8,7 +8,7 @@ import pytest
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
-from generators.checkpoint.sources import Hub, Origin, locate, locate_here
+from generators.checkpoint.sources import Hub, Origin, is_here, locate, locate_here
 from tests.checkpoints import WEIGHTS, write_checkpoint
 
 
@@ -85,6 +85,18 @@ def test_what_is_here_is_found_without_a_hub(fake, tmp_path):
     with pytest.raises(WeightsUnavailableError, match="isn't installed"):
         locate_here(model(absent, on_hub()), nowhere)
     assert fake.asked == []
+
+
+def test_a_folder_that_a_command_lays_out_may_be_absent(fake, tmp_path):
+    write_checkpoint(fake.repository("owner/tiny"))
+    laid_out = FolderSource(folder=tmp_path / ".cache" / "real-models" / "tiny")
+    assert not is_here(model(laid_out), ())
+    assert locate(model(laid_out, on_hub()), (), Hub()).origin.kind == "hub"
+    with pytest.raises(WeightsUnavailableError, match="make real-models lays it out"):
+        locate(model(laid_out), (), Hub())
+    assert is_here(model(FolderSource(folder=tmp_path / "elsewhere")), ()), "a wrong folder is a mistake"
+    write_checkpoint(laid_out.folder)
+    assert is_here(model(laid_out), ())
 
 
 @pytest.mark.real_weights

@@ -26,6 +26,9 @@ class Places:
     hub: Hub = field(default_factory=Hub)
 
 
+LAID_OUT = (".cache", "real-models")  # the folders of folders that `make real-models` makes
+
+
 def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
     """Find a model's files: in `models_dirs` by its name, before anything is downloaded, then in its sources.
 
@@ -81,7 +84,10 @@ def _in_sources(model: Model, hub: Hub) -> Files:
 
 
 def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> Files:
-    """Return a source's files. A missing folder is a mistake, unless it is that of a series' untrained model."""
+    """Return a source's files.
+
+    A missing folder is a mistake, unless it is that of a series' untrained model, or one that a command lays out.
+    """
     if isinstance(source, PackageSource):
         return in_package(source)
     try:
@@ -90,6 +96,8 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
         raise InputError(f"The folder {source.folder} can't be read: {error.strerror}.") from error
     if is_file:
         return of_file(source.folder)
+    if not is_folder and source.folder.parts[-3:-1] == LAID_OUT:
+        raise WeightsUnavailableError(f"There is no folder {source.folder}; make real-models lays it out.")
     if not is_folder:
         raise (WeightsUnavailableError if of_series else InputError)(f"There is no folder {source.folder}.")
     return in_folder(source.folder)
