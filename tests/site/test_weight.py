@@ -20,13 +20,13 @@ from generators.site.view import ModelPage, all_models, model_page
 from generators.site.words import environment
 from tests.conftest import ROOT, without_figures
 
-MOST_OF_A_MODEL = 2_000_000  # bytes of its page, its figures and its data, compressed as hosts send them
+MOST_OF_A_MODEL = 2_500_000  # bytes of page, figures and data, compressed as hosts send them; of 50,000 tokens, too
 MOST_OF_A_PAGE = 230_000  # bytes of HTML, of the home page and of findings; hosts send a tenth of it
 AROUND = 30_000  # of these, the theme with a menu of fifty models: it took 25 000
 FIFTY = 50
 
 
-def test_no_model_weighs_more_than_two_megabytes(built_site: Path) -> None:
+def test_no_model_weighs_more_than_its_share(built_site: Path) -> None:
     models = json.loads((built_site / "data/models.json").read_text())
     names = [model["name"] for model in models if not model["only_in_series"]]
     assert len(names) > 2
