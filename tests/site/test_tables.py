@@ -227,7 +227,7 @@ def test_a_table_of_a_model_can_be_sorted_and_filtered(visit: Visit, address: st
     assert ids(table) == sorted(before)
     table.get_by_role("searchbox").fill(f"{before[0]} yes")
     assert before[0] in ids(table)
-    assert table.get_by_role("status").inner_text() == f"{len(ids(table))} of {len(before)} rows"
+    assert table.get_by_role("status").inner_text() == f"{len(ids(table))} of the first {len(before)} rows"
 
 
 def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_there(bare: Page) -> None:
