@@ -50,7 +50,7 @@ def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
     from PIL import Image
 
     made = None if figure is None else figure()
-    below = made is not None and made.get_figwidth() > WIDE * made.get_figheight()
+    below = bool(made is not None and made.get_figwidth() > WIDE * made.get_figheight())
     drawn = _picture(laid_out(card, wide=below or made is None, flat=below))
     if made is not None:
         _paste(drawn, made, BELOW if below else BESIDE)
