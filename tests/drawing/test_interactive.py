@@ -82,7 +82,7 @@ def test_every_stored_figure_gives_finite_small_data():
                     assert "-step-" in name
                     continue
                 kinds.add((judged.finding.name, data["kind"]))
-                assert len(json.dumps(data, allow_nan=False)) < 400_000
+                assert len(json.dumps(data, allow_nan=False, ensure_ascii=False)) < 400_000
                 for group in data.get("groups", []):
                     names = group["names"] or group["ids"]  # of some models, tokens have no names
                     assert len(group["ids"]) == len(group["x"]) == len(group["y"]) == len(names)
