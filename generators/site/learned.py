@@ -232,9 +232,11 @@ def lessons(
     rules: Sequence[Rule[Any]], pages: Sequence[ModelPage], in_series: Sequence[ModelPage] = ()
 ) -> Iterator[Lesson]:
     """Yield the lesson of every claim; `in_series` are members of series, which count nowhere."""
-    small = [*(page for page in pages if page not in counted(pages)), *in_series]
+    those = counted(pages)
+    names = {page.name for page in those}
+    small = [*(page for page in pages if page.name not in names), *in_series]
     for rule in rules:
-        known = _cases(rule, counted(pages))
+        known = _cases(rule, those)
         tested = tuple(case for case in known if case.claim.verdict != "untested")
         of_first = next((case for case in known if case.page.name == FIRST), None)
         untested = of_first is not None and of_first.claim.verdict == "untested"
