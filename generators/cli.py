@@ -1,7 +1,6 @@
 """The `atlas` command: commands and exit codes. Heavy imports are where they are used, so that help is fast."""
 
 import errno
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -347,11 +346,7 @@ def count_tokens(
 
 def main() -> None:
     """Run the command; an error about the user's input is one sentence and exit 2."""
-    if sys.stderr is None:  # closed, so write nowhere
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # closed ones, and those of tests, are none
-            stream.reconfigure(errors="replace")  # what the terminal's encoding lacks
+    terminal.make_outputs_take_everything()
     try:
         asked.check_environment()
         app()

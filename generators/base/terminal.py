@@ -1,7 +1,10 @@
 """What stands on a terminal: tables, sentences, verdicts in colour. Text from elsewhere is shown, never obeyed."""
 
+import io
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,6 +16,15 @@ from generators.base.verdicts import LOOKS
 LONGEST = 4000  # characters per sentence: a checkpoint's config may put a megabyte into one
 INTERRUPTED = 130  # the exit code after Ctrl-C
 # Red is for errors: that a claim fails is a result.
+
+
+def make_outputs_take_everything() -> None:
+    """Write nowhere in place of a closed stderr, and question marks for signs that an output's encoding lacks."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # closed ones, and those of tests, are none
+            stream.reconfigure(errors="replace")
 
 
 def line(text: str = "") -> None:
