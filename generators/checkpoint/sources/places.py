@@ -84,10 +84,7 @@ def _in_sources(model: Model, hub: Hub) -> Files:
 
 
 def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> Files:
-    """Return a source's files.
-
-    A missing folder is a mistake, unless it is that of a series' untrained model, or one that a command lays out.
-    """
+    """Return a source's files. A missing folder is a mistake, unless it is of a series, or a command lays it out."""
     if isinstance(source, PackageSource):
         return in_package(source)
     try:
@@ -96,11 +93,13 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
         raise InputError(f"The folder {source.folder} can't be read: {error.strerror}.") from error
     if is_file:
         return of_file(source.folder)
-    if not is_folder and source.folder.parts[-3:-1] == LAID_OUT:
-        raise WeightsUnavailableError(f"There is no folder {source.folder}; make real-models lays it out.")
-    if not is_folder:
-        raise (WeightsUnavailableError if of_series else InputError)(f"There is no folder {source.folder}.")
-    return in_folder(source.folder)
+    if is_folder:
+        return in_folder(source.folder)
+    laid_out = source.folder.parts[-3:-1] == LAID_OUT
+    step = "; make real-models lays it out" if laid_out else ""
+    raise (WeightsUnavailableError if of_series or laid_out else InputError)(
+        f"There is no folder {source.folder}{step}."
+    )
 
 
 def of_file(path: Path) -> Files:
