@@ -21,7 +21,7 @@ from generators.checkpoint.sources.tensor_cache import TensorCache, default_fold
 from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed, chosen_device
-from generators.runner.opening import MEMORY_FACTOR, Tensors, write_config_and_tokenizer
+from generators.runner.opening import MEMORY_FACTOR, Tensors, write_tokenizer
 from generators.runner.usual import in_usual_form
 
 if TYPE_CHECKING:
@@ -146,27 +146,29 @@ def _digest_of_gguf(files: Files) -> str:
 
 
 def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
-    as_it_is = not files.only_read_here and "model_type" in files.config()
+    as_it_is = files.opened_by_transformers and "model_type" in files.config()
     if files.folder is None or as_it_is:
         return _opened_in(_folder_of(files), files, checkpoint, device)
     place = tempfile.TemporaryDirectory()
-    config = {"model_type": checkpoint.family.model_types[0], **files.config()}
+    folder = Path(place.name)
+    (folder / CONFIG).write_text(
+        json.dumps({"model_type": checkpoint.family.model_types[0], **files.config()}), "utf-8"
+    )
     if files.is_gguf:
-        write_config_and_tokenizer(files.first_file, config, Path(place.name))
+        write_tokenizer(files.first_file, folder)
     else:
-        _link_folder_of(files, config, Path(place.name))
+        _link_what_is_read(files, folder)
     numbers = sum(prod(files.header(name).shape) for name in files.names())
-    opened = _opened_in(Path(place.name), files, checkpoint, device, tensors=Tensors(numbers, files.as_transformers))
+    opened = _opened_in(folder, files, checkpoint, device, tensors=Tensors(numbers, files.as_transformers))
     finalize(opened, place.cleanup)
     return opened
 
 
-def _link_folder_of(files: Files, config: Mapping[str, Any], folder: Path) -> None:
-    """Write config.json into a folder, and links to what else is read to run the model, but for its weights."""
+def _link_what_is_read(files: Files, folder: Path) -> None:
+    """Link from a folder, which has a config.json, to what else is read to run the model, but for its weights."""
     for name in _read(files):
         if name != CONFIG and (path := files.fetch(name)) is not None:
             (folder / name).symlink_to(path.resolve())
-    (folder / CONFIG).write_text(json.dumps(dict(config)), "utf-8")
 
 
 def _folder_of(files: Files) -> Path:

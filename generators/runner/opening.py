@@ -174,11 +174,10 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, t
     return model
 
 
-def write_config_and_tokenizer(file: Path, config: Mapping[str, Any], folder: Path) -> None:
-    """Write config.json, and the tokenizer that transformers makes from a GGUF file's own."""
+def write_tokenizer(file: Path, folder: Path) -> None:
+    """Write the tokenizer that transformers makes from a GGUF file's own into a folder that has its config.json."""
     from transformers import AutoTokenizer
 
-    (folder / CONFIG).write_text(json.dumps(dict(config)), "utf-8")
     (folder / ALONE).symlink_to(file.resolve())
     try:
         made = AutoTokenizer.from_pretrained(

@@ -271,11 +271,11 @@ class Files:
         return not self.comes_whole if self.folder is None else bool(self._weights)
 
     @property
-    def only_read_here(self) -> bool:
-        """Whether transformers would not open these weights from safetensors by its own names."""
+    def opened_by_transformers(self) -> bool:
+        """Whether transformers opens these weights as they are, from safetensors and by its own names."""
         other_file = self.folder is not None and self._weights[0] not in (WEIGHTS, SHARD_INDEX)
         wrapped = any(name != stored for name, stored in self._stored_names.items())
-        return other_file or wrapped or bool(self.dialect.software)
+        return not (other_file or wrapped or self.dialect.software)
 
     @once
     def is_gguf(self) -> bool:

@@ -161,16 +161,15 @@ def read_language_reference() -> str:
 
 
 def reads_reactions(vocabulary: bytes | None) -> bool:
-    """Return whether the tokens of a vocab.txt, a line each, are those of chemical reactions in SMILES."""
+    """Return whether a vocab.txt, read where there is no tokenizer.json, has the signs of reactions in SMILES."""
     return vocabulary is not None and set(vocabulary.decode("utf-8", "replace").split()) >= OF_REACTIONS
 
 
 def shipped_text(folder: Path) -> TokenizedText:
-    vocabulary = folder / VOCABULARY
-    if not (folder / "tokenizer.json").is_file() and vocabulary.is_file():
-        lines = read_limited(vocabulary, LARGEST)
-        if reads_reactions(lines):
-            return _reactions(lines.decode("utf-8").split())
+    alone = (folder / VOCABULARY).is_file() and not (folder / "tokenizer.json").is_file()
+    lines = read_limited(folder / VOCABULARY, LARGEST) if alone else None
+    if lines is not None and reads_reactions(lines):
+        return _reactions(lines.decode("utf-8").split())
     return _language_reference(folder)
 
 
