@@ -41,7 +41,6 @@ ARGUED = {
         "generators.findings.stream.claims",
         "generators.findings.stream.measure",
     },
-    "templates/family.j2": {"look-back"},  # as `generators/site/family.py`, whose answers it words
     "templates/methods.md.j2": {"channels"},  # a sentence has the word before a quotation mark
 }
 # Findings that one finding's own words or facts take numbers from: each pair is set side by side on pages.
