@@ -442,7 +442,7 @@ def _show(judged: "JudgedModel") -> None:
         elif each.record.older_code:
             terminal.line(f"{each.finding.name}: measured by an older version of its code")
     for claim in judged.published().claims:
-        terminal.verdict(claim.verdict, claim.statement, claim.answer)
+        terminal.verdict(claim.verdict, claim.symbol, claim.in_words, claim.statement, claim.answer)
 
 
 if __name__ == "__main__":

@@ -43,9 +43,9 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
-def verdict(kind: str, statement: str, answer: str) -> None:
+def verdict(kind: str, symbol: str, in_words: str, statement: str, answer: str) -> None:
     """Print a claim: its verdict, the statement, and the sentence about this model."""
-    word = typer.style(f"{LOOKS[kind].symbol} {kind:<8}", fg=LOOKS[kind].terminal, bold=True)
+    word = typer.style(f"{symbol} {in_words:<8}", fg=LOOKS[kind].terminal, bold=True)
     typer.echo(f"\n{word}  {printable(statement)}")
     typer.echo(f"            {printable(answer)}")
 

@@ -26,6 +26,7 @@ LOOKS: Mapping[str, VerdictLook] = {
     "fails": VerdictLook("✗", "#6a3d8f", "#f1e9f8", "#d3b8ef", "#35264a", "#b8559b", "x", "#9a6cc4", "magenta"),
     "untested": VerdictLook("–", "#5b6472", "#eef0f3", "#aab2bf", "#2c313b", None, "o", "#c9ced6", None),
 }
+WEAK = "◔"  # of what fails beyond chance
 SYMBOLS = {verdict: look.symbol for verdict, look in LOOKS.items()}
 
 

@@ -1,3 +1,4 @@
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -8,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from generators.base.plain import content_digest, plain
 from generators.base.progress import printable
+from generators.base.verdicts import SYMBOLS, WEAK
 from generators.checkpoint.registry import SLUG, Title
 from generators.findings.judging import VERDICTS, Claim, IntervalKind, Verdict
 from generators.findings.measured import Measurements, Table
@@ -175,6 +177,23 @@ class ClaimRecord(Record):
         exclude_if=lambda verdict: verdict is None,
         description="the verdict on the model's own samples, where it was run on them beside its text",
     )
+    weak: bool = Field(
+        default=False, exclude_if=operator.not_, description="it fails, but its value is beyond 99 % of chance"
+    )
+    depends_on: str = Field(
+        default="",
+        exclude_if=operator.not_,
+        description="the choice under which the verdict is another one; the answer gives both numbers",
+    )
+
+    @property
+    def in_words(self) -> str:
+        """Return the verdict as it is read: what fails beyond chance is there, but weak."""
+        return "present, weak" if self.weak else self.verdict
+
+    @property
+    def symbol(self) -> str:
+        return WEAK if self.weak else SYMBOLS[self.verdict]
 
 
 def by_verdict(claims: Iterable[ClaimRecord]) -> dict[str, int]:

@@ -22,6 +22,12 @@ Sense = Literal["at least", "at most"]  # the side of a threshold that is eviden
 IntervalKind = Literal["stability range", "95 % interval"]
 CLOSE = 0.10  # relative distance to a cutoff within which a value without an interval is close
 Form = str | Callable[..., str]
+SAYS: Mapping[Verdict, str] = {
+    "holds": "holds",
+    "partly": "holds partly",
+    "fails": "fails",
+    "untested": "is untested",
+}
 MOST_DIGITS = 6  # digits in a sentence that has to distinguish the value from the cutoff
 
 
@@ -40,6 +46,9 @@ class Evidence:
         partly_limit: what `partly` must be beyond; the limit of `chance` if not given.
         extra_condition_met: whether the rule's `also` is true; `partly_condition_met` where `partly` asks for less.
         form: how a value is written, where not as the rule says.
+        otherwise: what the same rule makes of the numbers under another choice, by that choice in words, such as "in
+            the raw weights"; a claim whose verdict is another one there depends on `choice`.
+        choice: what is chosen, such as "whether the norm's gain is folded in".
     """
 
     value: float | None
@@ -53,6 +62,8 @@ class Evidence:
     extra_condition_met: bool = True
     partly_condition_met: bool | None = None
     form: Form | None = None
+    otherwise: Mapping[str, "Evidence"] = field(default_factory=dict)
+    choice: str = ""
 
     @property
     def limit(self) -> float | None:
@@ -168,7 +179,9 @@ class Claim:
     `answer` is the verdict in one sentence about this model, with its numbers. `partly_threshold` is where `partly`
     begins, chance included; None where no value of this model would be `partly`. `close` says that a cutoff lies
     inside the interval, or within a tenth of itself from a value without one, or that the verdict is another one on
-    the model's own samples (`on_own_samples`; None where it was not run on them as well).
+    the model's own samples (`on_own_samples`; None where it was not run on them as well). `weak` says that what fails
+    is beyond chance nevertheless: it is there, but short of the threshold. `depends_on` names the choice under which
+    the verdict is another one; the answer gives both numbers.
     """
 
     id: str
@@ -186,6 +199,8 @@ class Claim:
     unit: str
     answer: str
     on_own_samples: Verdict | None = None
+    weak: bool = False
+    depends_on: str = ""
 
 
 def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> StoredChance | None:
@@ -210,14 +225,15 @@ def judge(
 def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: IntervalKind = "stability range") -> Claim:
     """Give the verdict on what a rule makes of measurements: holds, else partly, else fails.
 
-    What reaches a threshold must be beyond chance too. What reaches the threshold of `holds` is untested where
-    chance reaches it as often as not.
+    What reaches a threshold must be beyond chance too. Where chance reaches the threshold of `holds` as often as not,
+    the claim is untested, whatever the value.
     """
     holds_at = rule.holds if tested.holds_at is None else tested.holds_at
     chance, value = tested.chance, tested.value
-    if chance and value is not None and holds_at is not None and _reached_by_both(rule, value, chance, holds_at):
+    if chance and value is not None and rule.reached(chance["median"], holds_at):
         return untested(finding, rule, _chance_reaches(rule, value, chance, holds_at))
-    verdict = _verdict(rule, tested, holds_at)
+    verdict = _verdict(rule, tested)
+    flips = {how: one for how, one in tested.otherwise.items() if _verdict(rule, one) != verdict}
     holds_from, partly_from = _cutoffs(rule, tested, holds_at)
     low_to_high = None if tested.interval is None else (tested.interval[0], tested.interval[1])
     return Claim(
@@ -234,7 +250,11 @@ def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: Inter
         chance=None if chance is None else replace(Chance(**chance), null=in_plain_words(chance["null"])),
         close=any(_close(value, low_to_high, cutoff) for cutoff in (holds_from, partly_from)),
         unit=rule.unit,
-        answer=_sentences(_answer(rule, tested, verdict) + _needed(rule, tested, holds_at, verdict)),
+        answer=_sentences(
+            _answer(rule, tested, verdict) + _needed(rule, tested, holds_at, verdict) + _flipped(rule, tested, flips)
+        ),
+        weak=verdict == "fails" and _beyond_chance(rule, tested),
+        depends_on=tested.choice if flips else "",
     )
 
 
@@ -260,18 +280,34 @@ def _sentences(said: str) -> str:
     return typeset(in_plain_words(said))
 
 
-def _reached_by_both(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float) -> bool:
-    return rule.reached(chance["median"], holds_at) and rule.reached(value, holds_at)
-
-
-def _chance_reaches(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float) -> str:
+def _beyond_chance(rule: Rule[Any], tested: Evidence) -> bool:
     return (
-        f"Chance passes the threshold here: the value is {two(value)}, {chance['null']} give "
-        f"{two(chance['median'])}, and {rule.sense} {two(holds_at)} is needed."
+        tested.chance is not None
+        and tested.value is not None
+        and tested.extra_condition_met
+        and rule.beyond(tested.value, tested.limit)
     )
 
 
-def _verdict(rule: Rule[Any], tested: Evidence, holds_at: float | None) -> Verdict:
+def _flipped(rule: Rule[Any], tested: Evidence, flips: Mapping[str, Evidence]) -> str:
+    """Say what the verdict is under another choice, with its number."""
+    said = ""
+    for how, one in flips.items():
+        form = rule.form or two
+        value = "no value" if one.value is None else _written(form, one.value, *filter(None, [tested.value]))
+        said += f" This depends on {tested.choice}: {how}, it is {value}, and the claim {SAYS[_verdict(rule, one)]}."
+    return said
+
+
+def _chance_reaches(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float | None) -> str:
+    return (
+        f"Chance passes the threshold here: the value is {two(value)}, {chance['null']} give "
+        f"{two(chance['median'])}, and {rule.sense} {two(holds_at or 0.0)} is needed."
+    )
+
+
+def _verdict(rule: Rule[Any], tested: Evidence) -> Verdict:
+    holds_at = rule.holds if tested.holds_at is None else tested.holds_at
     if tested.value is None:
         return "fails"
     if (

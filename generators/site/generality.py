@@ -61,7 +61,7 @@ class Generality:
 
     @property
     def _alone(self) -> list[Lesson]:
-        return [lesson for lesson in self.lessons if lesson.enough and lesson.holding == 1]
+        return [lesson for lesson in self.lessons if lesson.enough and lesson.alone]
 
     @property
     def of_first(self) -> dict[str, ClaimRecord]:

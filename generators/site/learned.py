@@ -100,6 +100,23 @@ class Lesson:
         return bool(self.cases) and self.holding == self.tested
 
     @property
+    def alone(self) -> bool:
+        """Return whether it holds in one recipe and no other model, with values beyond the ranges of all others."""
+        holders = [case for case in self.cases if case.claim.verdict == "holds"]
+        if self.holding != 1 or len({case.page.counted_as for case in holders}) > 1:
+            return False
+        others = [case for case in self.cases if case not in holders]
+        return all(self._apart(one, other) for one in holders for other in others)
+
+    def _apart(self, one: Case, other: Case) -> bool:
+        """Return whether the ranges of two values don't overlap, the first on the side of evidence."""
+        if one.claim.value is None or other.claim.value is None:
+            return one.claim.value is not None
+        low, high = one.claim.interval or (one.claim.value, one.claim.value)
+        least, most = other.claim.interval or (other.claim.value, other.claim.value)
+        return low > most if self.rule.sense == "at least" else high < least
+
+    @property
     def close_calls(self) -> int:
         """Return in how many models its verdict is a close call."""
         return sum(case.claim.close for case in self.cases)

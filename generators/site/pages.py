@@ -27,7 +27,7 @@ from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
 from generators.site.home import home_curves
-from generators.site.learned import lessons
+from generators.site.learned import FIRST, lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
@@ -227,7 +227,9 @@ def _write_pages(
     writer = PageWriter(staging, templates, shared)
     if templates.globals["whole"]:
         _write_over_models(writer, rendered)
-        said = statements(everything, {one.series.name: one.series.title for one in series})
+        first = next((page for page in rendered.pages if page.name == FIRST), None)
+        titles = {one.series.name: one.series.title for one in series}
+        said = statements(everything, titles, () if first is None else first.measured)
         writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
         told = {"family": family_lessons(series), "teasers": teasers(rendered.pages)}
         writer.write("learned.md", "learned.md.j2", **told)

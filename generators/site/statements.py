@@ -1,7 +1,7 @@
 """What the sources say about models, and what in the atlas answers each statement: `templates/statements.yml`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -15,25 +15,42 @@ from generators.site.locations import packaged
 FILE = "statements.yml"
 Status = Literal["answered", "in part", "absent"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+Where = Literal["in its model", "elsewhere", "open"]
+WHERE: tuple[Where, ...] = get_args(Where)
 
 
 @dataclass(frozen=True)
 class AnsweredBy:
-    """A claim, a finding or a series that answers a statement: where it is, and in how many models a claim holds."""
+    """A claim, a finding or a series that answers a statement: where it is, and in how many models a claim holds.
+
+    `in_first` says whether GPT-2, the model of which nearly all statements speak, can test it; `somewhere` whether any
+    model can.
+    """
 
     title: str
     address: str
     lesson: Lesson | None = None
+    in_first: bool = False
+    somewhere: bool = True
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What a source says, whether it is answered, by what, and why not wholly."""
+    """What a source says, whether it is answered, by what, and why not wholly; `of_others`: of other models."""
 
     says: str
     status: Status
     answers: tuple[AnsweredBy, ...]
     why: str | None
+    of_others: bool = False
+
+    @property
+    def where(self) -> Where:
+        """Return whether it is answered in the model of which it speaks, in others alone, or not."""
+        if self.status == "absent" or not any(answer.somewhere for answer in self.answers):
+            return "open"
+        here = not self.of_others and any(answer.in_first for answer in self.answers)
+        return "in its model" if here else "elsewhere"
 
 
 @dataclass(frozen=True)
@@ -44,37 +61,43 @@ class Source:
     statements: tuple[Statement, ...]
 
     @property
-    def counts(self) -> dict[Status, int]:
-        """Return how many statements have each status."""
+    def counts(self) -> dict[Where, int]:
         return counts([self])
 
 
-def counts(sources: Sequence[Source]) -> dict[Status, int]:
-    """Return how many statements of some sources have each status."""
-    found = Counter(one.status for source in sources for one in source.statements)
-    return {status: found[status] for status in STATUSES}
+def counts(sources: Sequence[Source]) -> dict[Where, int]:
+    """Return how many statements of some sources are answered where; each counts once."""
+    found = Counter(one.where for source in sources for one in source.statements)
+    return {where: found[where] for where in WHERE}
 
 
-def statements(lessons: Sequence[Lesson] = (), series: Mapping[str, str] | None = None) -> tuple[Source, ...]:
+def statements(
+    lessons: Sequence[Lesson] = (), series: Mapping[str, str] | None = None, in_first: Collection[str] = ()
+) -> tuple[Source, ...]:
     """Return all sources with their statements; `series` has the titles of the series that have a page.
+
+    `in_first` names the findings that are computed for the model of which nearly all statements speak.
 
     Raises:
         InputError: a statement names a claim or finding that isn't there, or lacks a reason or an answer.
     """
     content: list[dict[str, Any]] = yaml.safe_load((packaged("templates") / FILE).read_text("utf-8"))
-    known = _answers({lesson.rule.id: lesson for lesson in lessons})
+    known = _answers({lesson.rule.id: lesson for lesson in lessons}, in_first)
     return tuple(
         Source(one["source"], tuple(_statement(each, known, series or {}) for each in one["statements"]))
         for one in content
     )
 
 
-def _answers(lessons: Mapping[str, Lesson]) -> dict[str, AnsweredBy]:
-    found = {finding.name: AnsweredBy(finding.title, f"findings/{finding.name}/") for finding in FINDINGS}
+def _answers(lessons: Mapping[str, Lesson], in_first: Collection[str]) -> dict[str, AnsweredBy]:
+    found = {}
     for finding in FINDINGS:
+        address = f"findings/{finding.name}/"
+        found[finding.name] = AnsweredBy(finding.title, address, in_first=finding.name in in_first)
         for rule in finding.rules:
-            address = f"findings/{finding.name}/#rule-{rule.id}"
-            found[rule.id] = AnsweredBy(rule.statement.rstrip("."), address, lessons.get(rule.id))
+            lesson = lessons.get(rule.id)
+            first, some = (lesson.first is not None, bool(lesson.cases or lesson.small)) if lesson else (False, True)
+            found[rule.id] = AnsweredBy(rule.statement.rstrip("."), f"{address}#rule-{rule.id}", lesson, first, some)
     return found
 
 
@@ -92,4 +115,4 @@ def _statement(entry: Mapping[str, Any], known: Mapping[str, AnsweredBy], series
     name = str(entry.get("series", ""))
     if name in series:
         answers.append(AnsweredBy(series[name], f"series/{name}/"))
-    return Statement(says, status, tuple(answers), entry.get("why"))
+    return Statement(says, status, tuple(answers), entry.get("why"), entry.get("about") == "others")

@@ -11,6 +11,6 @@ def test_a_claim_that_fails_is_a_result_and_not_shown_as_an_error(monkeypatch):
     said: list[str] = []
     monkeypatch.setattr(typer, "echo", lambda text="", err=False: said.append(text))
     terminal.sentence("There is no model of that name.")
-    terminal.verdict("fails", "Positions wind.", "They don't.")
+    terminal.verdict("fails", "✗", "fails", "Positions wind.", "They don't.")
     assert RED in said[0]
     assert RED not in "".join(said[1:])

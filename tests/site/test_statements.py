@@ -1,6 +1,7 @@
 """The list of what the sources say: every answer is there, and the page leads to it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,15 @@ def test_the_page_has_every_statement_its_status_and_its_links():
     page = environment().get_template("statements.md.j2").render(root="../", sources=SOURCES, tally=counts(SOURCES))
     rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td>', page)
     assert len(rows) == len(EVERY)
-    assert [status for _, status in rows] == [one.status for one in EVERY]
+    assert [where for _, where in rows] == [one.where for one in EVERY]
     assert 'href="../findings/helix/#rule-winding"' in page
     assert f"make {len(EVERY)} statements" in page
+
+
+def test_a_statement_counts_once_where_it_is_answered():
+    said = module.Statement("S.", "answered", (module.AnsweredBy("T", "a/", in_first=True),), None)
+    assert said.where == "in its model"
+    assert replace(said, of_others=True).where == "elsewhere"
+    assert replace(said, answers=(module.AnsweredBy("T", "a/"),)).where == "elsewhere"
+    assert replace(said, answers=(module.AnsweredBy("T", "a/", somewhere=False),)).where == "open"
+    assert replace(said, status="absent", answers=()).where == "open"

@@ -13,8 +13,9 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="attention",
     words=words_of(__name__),
-    needs=("position_embedding", *(f"blocks.*.attn.{name}" for name in "qkvo")),
+    needs=tuple(f"blocks.*.attn.{name}" for name in "qkvo"),
     uses=(
+        "position_embedding",
         *positional.ROLES,
         "blocks.*.ln2.gain",
         "blocks.*.mlp.in",
@@ -29,4 +30,5 @@ FINDING = Finding(
     figures=figures.figures,
     facts=claims.FACTS,
     signature="overlap-panels",
+    version=2,
 )

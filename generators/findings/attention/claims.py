@@ -1,20 +1,88 @@
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from generators.base.text import share, two
 from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
-from generators.findings.attention.measure import CORNER, AttentionMetrics, LayerShare, Matrix, RawAndFolded, Source
+from generators.findings.attention.measure import (
+    CORNER,
+    READING,
+    AttentionMetrics,
+    LayerShare,
+    Matrix,
+    Source,
+    Turned,
+    TurnedBoth,
+)
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Interval, Measurements, StoredChance
 
-ReadNull = Literal["reads_tokens", "writes_positions", "mlp_reads_tokens"]
-# Of the energy or overlap that chance leaves to be had: (share - chance) / (1 - chance). One scale for all widths, on
-# which chance is 0 and a matrix that lies in the directions as a whole is 1.
+# Of the share that chance leaves: (share - chance) / (1 - chance). On this scale, which is one for all widths, chance
+# is 0 and a matrix that lies in the directions as a whole is 1.
 BEYOND_CHANCE = 0.05
 IGNORES_AT_MOST = 0.5  # share of chance, "half" in words; below it that scale depends on the width
-Share = RawAndFolded | LayerShare
+CHOICE = "whether the norm's gain is folded in"
+RAW = "in the raw weights"
+
+
+def _judged(raw: Evidence | None, folded: Evidence | None) -> Evidence | None:
+    """Return what a claim makes of the matrix that the model computes with, and beside it of the raw one."""
+    if folded is None or raw is None:
+        return raw
+    return replace(folded, otherwise={RAW: raw}, choice=CHOICE)
+
+
+def _reading(matrix: Matrix) -> Callable[[AttentionMetrics], Evidence | Untested]:
+    def reads(m: AttentionMetrics) -> Evidence | Untested:
+        if m["shares"]["P"] is None:
+            return Untested("no-positions")
+        found, turned = m["reads"].get(matrix), m["chance"]["turned"].get(matrix)
+        if found is None or turned is None:
+            return Untested("zeros")
+
+        def of(value: float | None, chance: Turned | None) -> Evidence | None:
+            null = None if chance is None else chance["read"]
+            return None if value is None or null is None else Evidence(value, chance=null, holds_at=null["limit"])
+
+        judged = _judged(of(found["raw"], turned["raw"]), of(found["folded"], turned["folded"]))
+        aligned = m["top5"]["P"][matrix]["raw"] / CORNER
+        said = {"aligned": aligned, "by_chance": m["chance_top5"] / CORNER}
+        return Untested("zeros") if judged is None else replace(judged, said={**judged.said, **said})
+
+    return reads
+
+
+def _share(m: AttentionMetrics, source: Source, matrix: Matrix) -> tuple[LayerShare, TurnedBoth] | None:
+    rows = (m["shares"][source] or {}).get(matrix, [])
+    turned = m["chance"]["turned"].get(matrix)
+    first = next((row for row in rows if row["layer"] == 0), None)
+    return None if first is None or turned is None else (first, turned)
+
+
+def _lying(source: Source, matrix: Matrix) -> Callable[[AttentionMetrics], Evidence | Untested]:
+    """Return the rule of a claim that a matrix of layer 0 lies in the strongest directions of P or E."""
+
+    def lies(m: AttentionMetrics) -> Evidence | Untested:
+        if m["shares"][source] is None:
+            return Untested("no-positions" if source == "P" else "no-tokens")
+        found, by_chance = _share(m, source, matrix), m["chance_share"]
+        if found is None or by_chance >= 1:
+            return Untested("few-directions" if found else "no-matrix")
+        row, turned = found
+
+        def of(share: float | None, chance: Turned | None) -> Evidence | None:
+            if share is None or chance is None:
+                return None
+            null = chance["most"]
+            median, limit = (_beyond(value, by_chance) for value in (null["median"], null["limit"]))
+            scaled: StoredChance = {**null, "median": median, "limit": limit}
+            return Evidence(_beyond(share, by_chance), {"share": share}, chance=scaled)
+
+        judged = _judged(of(row["raw"], turned["raw"]), of(row["folded"], turned["folded"]))
+        return Untested("no-matrix") if judged is None else judged
+
+    return lies
 
 
 def _beyond(share: float, by_chance: float) -> float:
@@ -22,89 +90,47 @@ def _beyond(share: float, by_chance: float) -> float:
     return (share - by_chance) / (1 - by_chance)
 
 
-def _null_beyond(stored: StoredChance | None, by_chance: float, of: float = 1.0) -> StoredChance | None:
-    if stored is None:
-        return None
-    median, limit = (_beyond(value / of, by_chance) for value in (stored["median"], stored["limit"]))
-    return {**stored, "median": median, "limit": limit}
-
-
-def _judged(found: Share) -> float | None:
-    """Return a number with the gain folded in, which is what the model computes with; raw where no norm is before."""
-    return found["raw"] if found["folded"] is None else found["folded"]
-
-
-def _raw_beside(*found: Share) -> list[float]:
-    return [one["raw"] for one in found if one["raw"] is not None and one["folded"] is not None]
-
-
-@claim("qk-read-positions", holds=BEYOND_CHANCE, form=two)
-def reads_positions(m: AttentionMetrics) -> Evidence:
-    sides: list[RawAndFolded] = [
-        {"raw": one["raw"] / CORNER, "folded": None if one["folded"] is None else one["folded"] / CORNER}
-        for one in (m["top5"]["P"]["Q"], m["top5"]["P"]["K"])
-    ]
-    q, k = (_judged(side) or 0.0 for side in sides)
-    by_chance = m["chance_top5"] / CORNER
-    said = {"q": q, "k": k, "by_chance": by_chance, "raw": _raw_beside(*sides)}
-    return Evidence(_beyond(min(q, k), by_chance), said, chance=_null_beyond(m["chance"]["top5"], by_chance, CORNER))
-
-
-def _share(m: AttentionMetrics, source: Source, matrix: Matrix) -> LayerShare | None:
-    shares = (m["shares"][source] or {}).get(matrix, [])
-    return next((one for one in shares if one["layer"] == 0 and _judged(one) is not None), None)
-
-
-@claim("qkv-read-tokens", holds=BEYOND_CHANCE, form=two)
-def reads_tokens(m: AttentionMetrics) -> Evidence | Untested:
-    if m["shares"]["E"] is None:
-        return Untested("no-tokens")
-    names: tuple[Matrix, ...] = ("Q", "K", "V")
-    found = [one for name in names if (one := _share(m, "E", name)) is not None]
-    return Untested("zeros") if len(found) < len(names) else _smallest(m, found, "reads_tokens")
-
-
-@claim("writes-positions", holds=BEYOND_CHANCE, form=two)
-def writes_positions(m: AttentionMetrics) -> Evidence | Untested:
-    found = _share(m, "P", "O")
-    return Untested("zero-output") if found is None else _smallest(m, [found], "writes_positions")
-
-
-@claim("mlp-reads-tokens", holds=BEYOND_CHANCE, form=two)
-def mlp_reads_tokens(m: AttentionMetrics) -> Evidence | Untested:
-    if m["shares"]["E"] is None:
-        return Untested("no-tokens")
-    found = _share(m, "E", "MLP in")
-    return Untested("no-mlp") if found is None else _smallest(m, [found], "mlp_reads_tokens")
-
-
-def _smallest(m: AttentionMetrics, found: list[LayerShare], null: ReadNull) -> Evidence | Untested:
-    by_chance = m["chance_share"]
-    if by_chance >= 1:
-        return Untested("few-directions")
-    shares = [_judged(one) or 0.0 for one in found]
-    chance = _null_beyond(m["chance"][null], by_chance)
-    return Evidence(_beyond(min(shares), by_chance), {"shares": shares, "raw": _raw_beside(*found)}, chance=chance)
+reads_positions = [
+    claim(f"{matrix.lower()}-reads-positions", form=lambda *values: f"{two(*values)} times")(_reading(matrix))
+    for matrix in READING
+]
+reads_tokens = [
+    claim(f"{matrix.lower()}-reads-tokens", holds=BEYOND_CHANCE, form=share)(_lying("E", matrix))
+    for matrix in (*READING, "V")
+]
+writes_positions = claim("writes-positions", holds=BEYOND_CHANCE, form=share)(_lying("P", "O"))
+mlp_reads_tokens = claim("mlp-reads-tokens", holds=BEYOND_CHANCE, form=share)(_lying("E", "MLP in"))
 
 
 @claim("mlp-ignores-positions", sense="at most", form=share)
 def mlp_ignores(m: AttentionMetrics) -> Evidence | Untested:
+    if m["shares"]["P"] is None:
+        return Untested("no-positions")
     found = _share(m, "P", "MLP in")
     if found is None:
-        return Untested("no-mlp")
-    chance, holds_at = m["chance"]["mlp_reads_positions"], IGNORES_AT_MOST * m["chance_share"]
-    return Evidence(_judged(found), {"raw": _raw_beside(found)}, chance=chance, holds_at=holds_at)
+        return Untested("no-matrix")
+    row, turned = found
+
+    def of(share: float | None, chance: Turned | None) -> Evidence | None:
+        null = None if chance is None else chance["least"]
+        return None if share is None else Evidence(share, chance=null, holds_at=IGNORES_AT_MOST * m["chance_share"])
+
+    return _judged(of(row["raw"], turned["raw"]), of(row["folded"], turned["folded"])) or Untested("no-matrix")
 
 
 @claim("previous-token-head", holds=SMALLEST_WEIGHT, form=share)
-def by_position_alone(m: AttentionMetrics) -> Evidence:
+def by_position_alone(m: AttentionMetrics) -> Evidence | Untested:
     kernels = m["positional_kernels"]
+    if kernels is None:
+        return Untested("no-positions")
     return _best(kernels["heads"], kernels["interval_of_best"], m["chance"]["previous_token"])
 
 
 @claim("previous-token-with-tokens", holds=SMALLEST_WEIGHT, form=share)
 def with_tokens(m: AttentionMetrics) -> Evidence | Untested:
     kernels = m["token_kernels"]
+    if m["positional_kernels"] is None:
+        return Untested("no-positions")
     if kernels is None:
         return Untested("not-added" if m["shares"]["E"] else "no-tokens")
     return _best(kernels["heads"], kernels["interval_of_best"], m["chance"]["previous_token_with_tokens"])
@@ -128,6 +154,8 @@ ALONE, WITH_TOKENS = "by position alone", "with tokens added to positions"
 
 def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[Fact]:
     alone, with_tokens = found.metrics["positional_kernels"], found.metrics["token_kernels"]
+    if alone is None:
+        return
     each = sorted(alone["heads"], key=lambda row: (row["layer"], row["head"]))
     if len(each) == count:
         yield from _lines(found, ALONE, count)
@@ -156,8 +184,8 @@ def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iter
 
 
 RULES = (
-    reads_positions,
-    reads_tokens,
+    *reads_positions,
+    *reads_tokens,
     writes_positions,
     mlp_reads_tokens,
     mlp_ignores,

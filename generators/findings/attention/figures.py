@@ -20,8 +20,8 @@ NEARBY = 16  # offsets shown on each side of a chosen head's kernel
 
 def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
     metrics, arrays = measured.metrics, measured.arrays
-    shares, heads = _shares_of(metrics), metrics["positional_kernels"]["heads"]
-    return [
+    shares, kernels = _shares_of(metrics), metrics["positional_kernels"]
+    shown = [
         Figure(
             "overlap-panels",
             "Layer-0 weights against the directions of the embeddings",
@@ -32,6 +32,11 @@ def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
             f"How much of each matrix lies in the top {metrics['k']} directions",
             partial(draw_shares, shares, metrics["chance_share"], metrics["k"]),
         ),
+    ]
+    if kernels is None:
+        return shown
+    return [
+        *shown,
         Figure(
             "positional-kernels",
             "What layer-0 heads attend to by position alone",
@@ -40,19 +45,19 @@ def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
         Figure(
             "kernel-map",
             "Every head's weight on the previous token, by position alone",
-            partial(draw_kernel_map, heads, metrics["n_layers"], metrics["n_heads"]),
-            partial(choose_kernel, measured),
+            partial(draw_kernel_map, kernels["heads"], metrics["n_layers"], metrics["n_heads"]),
+            partial(choose_kernel, measured, kernels["heads"]),
         ),
     ]
 
 
 def _shares_of(metrics: AttentionMetrics) -> dict[Source, ByMatrix]:
-    of_P, of_E = metrics["shares"]["P"], metrics["shares"]["E"]
-    return {"P": of_P, "E": of_E} if of_E else {"P": of_P}
+    sources: tuple[Source, ...] = ("P", "E")
+    return {source: found for source in sources if (found := metrics["shares"][source])}
 
 
 def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
-    names = [name for name in ROLES if f"panel_P_{name}" in arrays]
+    names = [name for name in ROLES if f"panel_{sources[0]}_{name}" in arrays]
     figure = style.canvas(width=1.9 * len(names) + 0.9, height=2.2 * len(sources) + 0.5)
     axes = figure.subplots(len(sources), len(names), squeeze=False)
     for row, source in enumerate(sources):
@@ -105,10 +110,10 @@ def draw_kernel_map(heads: list[Head], n_layers: int, n_heads: int) -> Any:
     return figure
 
 
-def choose_kernel(measured: Measurements[AttentionMetrics]) -> HeadGrid:
+def choose_kernel(measured: Measurements[AttentionMetrics], heads: list[Head]) -> HeadGrid:
     metrics, arrays = measured.metrics, measured.arrays
     shape = metrics["n_layers"], metrics["n_heads"]
-    grids = [Grid("by positions alone", _at_1(metrics["positional_kernels"]["heads"], *shape))]
+    grids = [Grid("by positions alone", _at_1(heads, *shape))]
     lines = [ByOffset("by positions alone", arrays["kernel_offsets"], arrays["kernels"])]
     if metrics["token_kernels"] is not None:
         grids.append(Grid("with tokens on them", _at_1(metrics["token_kernels"]["heads"], *shape)))

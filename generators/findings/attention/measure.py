@@ -6,7 +6,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.attention.heads import Head, positional_heads
+from generators.findings.attention.heads import Head, Heads, positional_heads
 from generators.findings.attention.with_tokens import (
     Seen,
     TokenHead,
@@ -19,8 +19,7 @@ from generators.findings.measured import Interval, Measurements, StoredChance, T
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import check_positions, check_width, nonconstant_positions
 from generators.maths.kernels import first_query
-from generators.maths.resampling import Sense
-from generators.maths.rotations import shares_in_subspace, top_overlaps
+from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import (
     block_means,
     energy_share,
@@ -35,6 +34,8 @@ ROLES: dict[Matrix, str] = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "a
 PRECEDING_NORM: dict[Matrix, str] = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in": "ln2"}  # O writes: none before it
 SEED = 20240820
 CORNER = 5
+READING: tuple[Matrix, ...] = ("Q", "K")
+NULL = "matrices with the same spectrum, turned at random"
 PANEL_PIXELS = 96
 Bases = dict[Source, Float[Array, "d d"]]
 
@@ -58,7 +59,7 @@ ByMatrix = dict[Matrix, list[LayerShare]]
 
 
 class Shares(TypedDict):
-    P: ByMatrix
+    P: ByMatrix | None
     E: ByMatrix | None
 
 
@@ -75,35 +76,41 @@ class PositionalKernels(TypedDict):
     interval_of_best: Interval
 
 
-class SubspaceChances(TypedDict):
-    """What chance gives for weights; None where what a claim is about isn't there.
+class Turned(TypedDict):
+    """What a matrix gives when it is turned at random, its spectrum kept, raw and with the gain folded in.
 
-    Layer-0 matrices, with the gain of the norm before them folded in, each turned at random with its own spectrum; of
-    two or three of them the smallest share.
+    Of the share in k directions, `most` is the 99th percentile and `least` the 1st. `read` is how strongly queries or
+    keys read positions; None for other matrices.
     """
 
-    top5: StoredChance
-    reads_tokens: StoredChance | None
-    writes_positions: StoredChance | None
-    mlp_reads_tokens: StoredChance | None
-    mlp_reads_positions: StoredChance | None
-    writes_tokens: StoredChance | None
+    most: StoredChance
+    least: StoredChance
+    read: StoredChance | None
 
 
-class AttentionChances(SubspaceChances):
-    """And for the kernels, by position alone and with tokens: queries paired with keys at random."""
+class TurnedBoth(TypedDict):
+    raw: Turned
+    folded: Turned | None
 
-    previous_token: StoredChance
+
+class AttentionChances(TypedDict):
+    """What chance gives: for matrices of layer 0; for kernels, queries paired with keys at random."""
+
+    turned: dict[Matrix, TurnedBoth]
+    previous_token: StoredChance | None
     previous_token_with_tokens: StoredChance | None
 
 
 class AttentionMetrics(TypedDict):
+    """`reads` is how strongly layer-0 queries and keys read positions: 1 is a random direction of the stream."""
+
     k: int
     chance_share: float
     chance_top5: float
     shares: Shares
     top5: dict[Source, dict[Matrix, RawAndFolded]]
-    positional_kernels: PositionalKernels
+    reads: dict[Matrix, RawAndFolded]
+    positional_kernels: PositionalKernels | None
     token_kernels: TokenKernels | None
     chance: AttentionChances
     n_layers: int
@@ -120,48 +127,68 @@ class ShareRow(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
-    """Measure how attention weights and MLP inputs overlap with P (and E), and what positions alone attend to."""
+    """Measure how attention weights and MLP inputs overlap with P and E, and what positions alone attend to."""
     weights, architecture = inputs.weights, inputs.architecture
     P = _positions(weights)
-    n, d = P.shape
-    check_width(P, weights["blocks.0.attn.q"])
+    sides = _sides(weights, P)
+    n, d = min(len(rows) for rows in sides.values()), weights["blocks.0.attn.q"].shape[0]
     k = subspace_size(n, d)
-    bases = _bases(weights, P)
+    bases: Bases = {source: right_singular_vectors(rows, d) for source, rows in sides.items()}
     shares = _share_rows(weights, architecture.n_layer, bases, k)
     top5, panels = _layer_0(weights, bases)
-    heads = positional_heads(weights, architecture, P)
-    seen = kernels_with_tokens(inputs, P) if can_have_tokens(weights, architecture) else None
+    heads = None if P is None else positional_heads(weights, architecture, P)
+    with_tokens = P is not None and can_have_tokens(weights, architecture)
+    seen = kernels_with_tokens(inputs, P) if P is not None and with_tokens else None
     metrics = AttentionMetrics(
         k=k,
         chance_share=k / d,
         chance_top5=CORNER**2 / d,
-        shares=_shares(shares, "E" in bases),
+        shares=_shares(shares, bases),
         top5=top5,
-        positional_kernels={
-            "first_query": first_query(n),
-            "causal": architecture.causal,
-            "uniform_at_1": heads.uniform_at_1,
-            "heads": heads.described,
-            "interval_of_best": heads.interval_of_best,
-        },
+        reads={} if P is None else _reads(weights, P),
+        positional_kernels=None if heads is None else _kernels(heads, n, architecture.causal),
         token_kernels=None if seen is None else seen.kernels,
         chance={
-            **_chance(weights, k, d, "E" in bases),
-            "previous_token": _on_random_keys(heads.unordered),
+            "turned": _turned(weights, k, d, P),
+            "previous_token": None if heads is None else _on_random_keys(heads.unordered),
             "previous_token_with_tokens": None if seen is None else _on_random_keys(seen.unordered),
         },
         n_layers=architecture.n_layer,
         n_heads=architecture.n_head,
     )
-    return Measurements(metrics, _tables(metrics, shares), {**panels, **heads.near(), **_near(seen)})
+    near = {} if heads is None else heads.near()
+    return Measurements(metrics, _tables(metrics, shares), {**panels, **near, **_near(seen)})
 
 
-def _positions(weights: Weights) -> Float[Array, "n d"]:
+def _positions(weights: Weights) -> Float[Array, "n d"] | None:
+    if "position_embedding" not in weights:
+        return None
     check_positions(weights["position_embedding"])
     P = nonconstant_positions(weights)
     if P is None:
         raise NotApplicableError("The rows of P are alike, all or all but the first: no position to attend to.")
     return P
+
+
+def _sides(weights: Weights, P: Float[Array, "n d"] | None) -> dict[Source, Array]:
+    sides: dict[Source, Array] = {} if P is None else {"P": P}
+    if "token_embedding" in weights:
+        sides["E"] = weights["token_embedding"]
+    if not sides:
+        raise NotApplicableError("There are neither tokens nor a table of positions to compare these weights with.")
+    for rows in sides.values():
+        check_width(rows, weights["blocks.0.attn.q"])
+    return sides
+
+
+def _kernels(heads: Heads, n: int, causal: bool) -> PositionalKernels:
+    return {
+        "first_query": first_query(n),
+        "causal": causal,
+        "uniform_at_1": heads.uniform_at_1,
+        "heads": heads.described,
+        "interval_of_best": heads.interval_of_best,
+    }
 
 
 def _near(seen: Seen | None) -> dict[str, Array]:
@@ -173,40 +200,49 @@ def _near(seen: Seen | None) -> dict[str, Array]:
     }
 
 
-def _chance(weights: Weights, k: int, d: int, with_tokens: bool) -> SubspaceChances:
-    rng = np.random.default_rng(SEED)
-    spectra = {
-        name: np.linalg.svd(np.asarray(W if folded is None else folded, np.float64), compute_uv=False) ** 2
+def _centred(P: Float[Array, "n d"]) -> Float[Array, "m d"]:
+    """Return the positions about their mean, without row 0, which lies far from the others in many models."""
+    return P[1:] - P[1:].mean(axis=0)
+
+
+def _reads(weights: Weights, P: Float[Array, "n d"]) -> dict[Matrix, RawAndFolded]:
+    """Return d |P W|^2 / (|P|^2 |W|^2) for queries and keys; None where the weights are all 0."""
+    rows = _centred(P)
+
+    def strength(W: Array) -> float:
+        energy = np.sum(rows**2) * np.sum(np.square(W, dtype=np.float64))
+        return float(W.shape[0] * np.sum((rows @ W) ** 2) / energy)
+
+    return {
+        name: {"raw": strength(W), "folded": None if folded is None else strength(folded)}
         for name, W, folded in _matrices(weights, 0)
+        if name in READING and W.any() and (folded is None or folded.any())
     }
 
-    def shares(*names: Matrix, sense: Sense = "at least") -> StoredChance | None:
-        if any(name not in spectra or not spectra[name].any() for name in names):
-            return None
-        least = np.min([shares_in_subspace(spectra[name], k, d, DRAWS, rng) for name in names], axis=0)
-        what = "matrices" if len(names) > 1 else "a matrix"
-        return drawn(f"shares of {what} with the same spectrum, turned at random", least, sense)
 
-    corners = np.min([top_overlaps(CORNER, d, DRAWS, rng) for _ in range(2)], axis=0)
+def _turned(weights: Weights, k: int, d: int, P: Float[Array, "n d"] | None) -> dict[Matrix, TurnedBoth]:
+    rng = np.random.default_rng(SEED)
+    of_P = None if P is None else np.linalg.svd(_centred(P), compute_uv=False) ** 2
+
+    def turned(name: Matrix, W: Array) -> Turned:
+        spectrum = np.linalg.svd(np.asarray(W, np.float64), compute_uv=False) ** 2
+        shares = shares_in_subspace(spectrum, k, d, DRAWS, rng)
+        read = None if of_P is None or name not in READING else rivalries(of_P, spectrum, d, DRAWS, rng)
+        return {
+            "most": drawn(NULL, shares),
+            "least": drawn(NULL, shares, "at most"),
+            "read": None if read is None else drawn(NULL, read),
+        }
+
     return {
-        "top5": drawn("overlaps of five directions with five drawn at random", corners),
-        "reads_tokens": shares("Q", "K", "V") if with_tokens else None,
-        "writes_positions": shares("O"),
-        "mlp_reads_tokens": shares("MLP in") if with_tokens else None,
-        "mlp_reads_positions": shares("MLP in", sense="at most"),
-        "writes_tokens": shares("O", sense="at most") if with_tokens else None,
+        name: {"raw": turned(name, W), "folded": None if folded is None else turned(name, folded)}
+        for name, W, folded in _matrices(weights, 0)
+        if W.any() and (folded is None or folded.any())
     }
 
 
 def _on_random_keys(unordered: Float[Array, " draws"]) -> StoredChance:
     return drawn("the best head's weights on keys drawn at random", unordered)
-
-
-def _bases(weights: Weights, P: Float[Array, "n d"]) -> Bases:
-    bases: Bases = {"P": right_singular_vectors(P, P.shape[1])}
-    if "token_embedding" in weights:
-        bases["E"] = right_singular_vectors(weights["token_embedding"], P.shape[1])
-    return bases
 
 
 def _matrices(weights: Weights, layer: int) -> Iterator[tuple[Matrix, Array, Array | None]]:
@@ -238,14 +274,17 @@ def _share_rows(weights: Weights, n_layer: int, bases: Bases, k: int) -> list[Sh
     ]
 
 
-def _shares(rows: list[ShareRow], with_tokens: bool) -> Shares:
+def _shares(rows: list[ShareRow], bases: Bases) -> Shares:
     def by_matrix(raw: Literal["in_P", "in_E"], folded: Literal["in_P_folded", "in_E_folded"]) -> ByMatrix:
         found: ByMatrix = {name: [] for name in ROLES}
         for row in rows:
             found[row["matrix"]].append({"layer": row["layer"], "raw": row[raw], "folded": row[folded]})
         return {name: layers for name, layers in found.items() if layers}
 
-    return {"P": by_matrix("in_P", "in_P_folded"), "E": by_matrix("in_E", "in_E_folded") if with_tokens else None}
+    return {
+        "P": by_matrix("in_P", "in_P_folded") if "P" in bases else None,
+        "E": by_matrix("in_E", "in_E_folded") if "E" in bases else None,
+    }
 
 
 def _layer_0(
@@ -280,25 +319,28 @@ def _tables(metrics: AttentionMetrics, shares: list[ShareRow]) -> dict[str, Tabl
         for source, matrices in metrics["top5"].items()
         for name, both in matrices.items()
     ]
-    without_E = () if metrics["shares"]["E"] else ("in_E", "in_E_folded")
+    absent = {
+        f"in_{source}{how}" for source in ("P", "E") if source not in metrics["top5"] for how in ("", "_folded")
+    }
     return {
         "shares": table_of(
             f"Share of each matrix in the top {metrics['k']} directions; chance {metrics['chance_share']:.4f}",
-            [column for column in ShareRow.__annotations__ if column not in without_E],
+            [column for column in ShareRow.__annotations__ if column not in absent],
             shares,
         ),
         "top5": table_of(
             "Layer 0: squared overlap of the five leading directions with five of P or E", corners[0], corners
         ),
-        "positional_kernels": table_of(
-            "What each head attends to if it sees positions alone", Head, metrics["positional_kernels"]["heads"]
-        ),
-        **_token_table(metrics["token_kernels"]),
+        **_kernel_tables(metrics["positional_kernels"], metrics["token_kernels"]),
     }
 
 
-def _token_table(kernels: TokenKernels | None) -> dict[str, Table]:
-    if kernels is None:
-        return {}
-    title = f"What each head attends to with tokens on the positions ({kernels['draws']} draws)"
-    return {"token_kernels": table_of(title, TokenHead, kernels["heads"])}
+def _kernel_tables(alone: PositionalKernels | None, with_tokens: TokenKernels | None) -> dict[str, Table]:
+    found = {}
+    if alone is not None:
+        title = "What each head attends to if it sees positions alone"
+        found["positional_kernels"] = table_of(title, Head, alone["heads"])
+    if with_tokens is not None:
+        title = f"What each head attends to with tokens on the positions ({with_tokens['draws']} draws)"
+        found["token_kernels"] = table_of(title, TokenHead, with_tokens["heads"])
+    return found

@@ -21,17 +21,15 @@ from generators.findings.plantings import (
 )
 
 
-def reads_positions(at: Scene, s: float) -> None:
+def reads_positions(at: Scene, s: float, name: str) -> None:
     at.weights |= with_gains({}, LN1, [np.ones(D)] * at.sizes.n_layer)  # flat
     at.weights[P] = noise(at, N, D) * np.geomspace(1, 0.05, D)
-    for name in ("attn.q", "attn.k"):
-        read(at, s, leading(at.weights[P], 5), name)
+    read(at, s, leading(at.weights[P], 5), name)
 
 
-def reads_tokens(at: Scene, s: float, names: tuple[str, ...] = ("attn.q", "attn.k", "attn.v")) -> None:
+def reads_tokens(at: Scene, s: float, name: str) -> None:
     at.weights[E] = noise(at, V, D) * np.geomspace(1, 0.05, D)
-    for name in names:
-        read(at, s, leading(at.weights[E], N // 10), name)
+    read(at, s, leading(at.weights[E], N // 10), name)
 
 
 def writes_positions(at: Scene, s: float) -> None:
@@ -53,13 +51,29 @@ def previous_token(at: Scene, s: float) -> None:
 
 CONTROLS = Controls(
     plantings=(
-        Planting("qk-read-positions", "share of Q and K that reads five directions of P", reads_positions, SHARES),
-        Planting("qkv-read-tokens", "share of Q, K and V that reads 25 directions of E", reads_tokens, SHARES),
+        *(
+            Planting(
+                f"{name}-reads-positions",
+                f"share of {name.upper()} that reads five directions of P",
+                partial(reads_positions, name=f"attn.{name}"),
+                SHARES,
+            )
+            for name in "qk"
+        ),
+        *(
+            Planting(
+                f"{name}-reads-tokens",
+                f"share of {name.upper()} that reads 25 directions of E",
+                partial(reads_tokens, name=f"attn.{name}"),
+                SHARES,
+            )
+            for name in "qkv"
+        ),
         Planting("writes-positions", "share of O that writes into 25 directions of P", writes_positions, SHARES),
         Planting(
             "mlp-reads-tokens",
             "share of the MLP's input that reads 25 directions of E",
-            partial(reads_tokens, names=("mlp.in",)),
+            partial(reads_tokens, name="mlp.in"),
             SHARES,
         ),
         Planting(

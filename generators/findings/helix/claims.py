@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +15,8 @@ from generators.maths.curve_statistics import TOP_ENERGY
 from generators.maths.surrogates import smooth_curve
 from generators.maths.turning import JUDGED_OFFSETS
 
-THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
+LEAST_BEYOND = 0.05  # of the variance that chance leaves
+HELIX_BEYOND = 0.5  # the same: three components hold most of what chance leaves
 FEWEST_TURNS = 1.0
 STEADY = 1 / 3  # net angle over summed steps: two steps on for each one back; rows in any order have 1 / sqrt(n)
 SMOOTH = 0.5  # correlation of neighbors below which rows form no curve
@@ -26,16 +28,29 @@ LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
 LOW_RANK_FACTOR = 1.5  # multiple of the energy of Gaussian rows
 
 
-@claim("three-components", holds=THREE, partly=THREE_PARTLY, form=share)
-def three_components(m: HelixMetrics) -> Evidence:
-    cleaned = m["explained_variance_3d_kept"]
-    return Evidence(
-        m["explained_variance_3d"]["no_first"],
-        chance=strictest(m["chance"]["explained_variance_3d"].values()),
+@claim("three-components", form=share, least=LEAST_BEYOND, helix=HELIX_BEYOND)
+def three_components(m: HelixMetrics) -> Evidence | Untested:
+    chance = strictest(m["chance"]["explained_variance_3d"].values())
+    if chance is None:
+        return Untested("no-curves")
+    ranges, kept, median = m["explained_variance_3d"], m["explained_variance_3d_kept"], chance["median"]
+    needed = max(median + LEAST_BEYOND * (1 - median), chance["limit"])
+
+    def of(value: float) -> Evidence:
+        return Evidence(value, chance=chance, holds_at=needed, extra_condition_met=kept > needed)
+
+    return replace(
+        of(ranges["no_first"]),
+        said={"needed": needed, "beyond": beyond_chance(ranges["no_first"], median)},
         interval=m["intervals"]["explained_variance_3d"],
-        extra_condition_met=cleaned >= THREE,
-        partly_condition_met=cleaned >= THREE_PARTLY,
+        otherwise={"with row 0": of(ranges["all"])},
+        choice="whether row 0 counts",
     )
+
+
+def beyond_chance(value: float, median: float) -> float:
+    """Return which part of the variance that chance leaves is held: 0 by chance, 1 where it is all."""
+    return (value - median) / (1 - median)
 
 
 def winding_planes(m: HelixMetrics) -> list[StoredPlane]:
@@ -73,7 +88,6 @@ def winding(m: HelixMetrics) -> Evidence:
 
 @claim(
     "fraying",
-    holds=0.02,
     form=lambda *values: f"{two(*(100 * each for each in values))} points",
     late=LATE,
     smooth=SMOOTH,
@@ -86,7 +100,13 @@ def fraying(m: HelixMetrics) -> Evidence | Untested:
     if m["explained_variance_3d"]["no_first"] >= ALL:
         return Untested("no-fraying")
     smooth = m["smoothness"]["lag_one"] >= SMOOTH
-    return Evidence(m["fraying"], chance=null, interval=m["intervals"]["fraying"], extra_condition_met=smooth)
+    return Evidence(
+        m["fraying"],
+        chance=null,
+        interval=m["intervals"]["fraying"],
+        holds_at=null["limit"],
+        extra_condition_met=smooth,
+    )
 
 
 @claim("first-position", holds=OUTLIER_FACTOR, form=two)

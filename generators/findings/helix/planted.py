@@ -4,7 +4,7 @@ from functools import cache
 import numpy as np
 from numpy import ndarray as Array
 
-from generators.findings.helix.claims import RULES
+from generators.findings.helix.claims import LEAST_BEYOND, RULES
 from generators.findings.judging import Verdict
 from generators.findings.plantings import Controls, D, N, P, Planting, Scene, coil, embed, mixed, noise, with_spectrum
 from generators.maths.curve_statistics import Name, statistics
@@ -69,17 +69,20 @@ def foregone(weights: Mapping[str, Array]) -> dict[str, Verdict] | None:
     """Return the verdicts where no number of the curve reaches its threshold: then no surrogate has to be drawn."""
     found = statistics(np.asarray(weights[P], np.float64))
     values = {rule: float(found[VALUES[rule.id]][0]) for rule in RULES if VALUES[rule.id] in found}
-    if any(rule.reached(value, rule.holds) for rule, value in values.items()):
+    three, thirty = _of_noise(*weights[P].shape)
+    # No surrogate has less in three components than noise, and those of fraying have 0 in the middle.
+    least = {"three-components": three + LEAST_BEYOND * (1 - three), "fraying": 0.0}
+    if any(rule.reached(value, least.get(rule.id, rule.holds)) for rule, value in values.items()):
         return None
-    silent = {"low-rank"} if _noise_is_of_low_rank(*weights[P].shape) else set()
+    silent = {"low-rank"} if thirty > 2 / 3 else set()
     return {rule.id: "untested" if rule.id in silent else "fails" for rule in RULES}
 
 
 @cache
-def _noise_is_of_low_rank(n: int, d: int) -> bool:
-    """Return whether Gaussian rows of these sizes have so much energy in 30 directions that nothing has half more."""
-    rows = np.random.default_rng(0).standard_normal((n, d))
-    return bool(statistics(rows, ("energy_top30",))["energy_top30"][0] > 2 / 3)
+def _of_noise(n: int, d: int) -> tuple[float, float]:
+    """Return the share of energy that Gaussian rows of these sizes have in three components and in 30 directions."""
+    found = statistics(np.random.default_rng(0).standard_normal((n, d)), ("explained_variance_3d", "energy_top30"))
+    return float(found["explained_variance_3d"][0]), float(found["energy_top30"][0])
 
 
 CONTROLS = Controls(

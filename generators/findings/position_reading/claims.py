@@ -9,7 +9,6 @@ from generators.findings.position_reading.measure import HeadReading, PositionRe
 FEWEST_HEADS = 3  # heads needed for one to stand out from the median
 STRONG = 5.0  # multiple of the median head from which a head reads positions strongly
 TIMES_CHANCE = 2.0  # multiple of chance that the strongest head must also reach
-OF_REST = 0.5  # fraction of the way from chance to 1
 ALL_OF_P = 0.99  # share of P's variance in the plane above which any reading lies in it
 MOST_NAMED = 4
 
@@ -51,19 +50,14 @@ def position_heads(m: PositionReadingMetrics) -> Evidence | Untested:
     )
 
 
-@claim("reads-main-plane", form=share, of_rest=OF_REST)
+@claim("reads-main-plane", form=share)
 def reads_main_plane(m: PositionReadingMetrics) -> Evidence | Untested:
     if m["plane"]["share"] >= ALL_OF_P:
         return Untested("whole-plane")
-    found = m["chance"]["in_plane"]
-    holds_at = found["median"] + OF_REST * (1 - found["median"])
-    return Evidence(m["effects"]["in_plane"], chance=found, interval=m["intervals"]["in_plane"], holds_at=holds_at)
-
-
-@claim("reads-rotated", holds=0.67, form=share)
-def turned(m: PositionReadingMetrics) -> Evidence:
-    value, found = m["effects"]["turned"], m["chance"]["turned"]
-    return Evidence(value, {"top": _top(m)}, chance=found, interval=m["intervals"]["turned"])
+    chance = m["chance"]["in_plane"]
+    return Evidence(
+        m["effects"]["in_plane"], chance=chance, interval=m["intervals"]["in_plane"], holds_at=chance["limit"]
+    )
 
 
 def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Iterator[Fact]:
@@ -80,5 +74,5 @@ def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Ite
         )
 
 
-RULES = (position_heads, reads_main_plane, turned)
+RULES = (position_heads, reads_main_plane)
 FACTS = Facts(entities={"head": heads})

@@ -54,8 +54,6 @@ def draw_strengths(metrics: PositionReadingMetrics) -> Any:
 def draw_scores(metrics: PositionReadingMetrics, arrays: dict[str, Array]) -> Any:
     figure, ax = style.plot(width=6.4, height=3.2)
     offsets, profiles = arrays["profile_offsets"], arrays["profiles"]
-    if metrics["causal"]:
-        ax.axvspan(int(offsets[0]), 0, color=style.INK, alpha=0.1, lw=0)
     for colour, head in zip(style.COLOURS, strongest(metrics), strict=False):
         largest = float(np.abs(profiles[head]).max())
         if largest:

@@ -7,7 +7,7 @@ it folded in. On scores of unit length along k components, A becomes a (k, k) fo
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.maths import turning
@@ -44,42 +44,25 @@ def plane_energy(c: Forms) -> Float[Array, "*draws heads"]:
     return np.sum(c[..., :2, :2] ** 2, axis=(-2, -1))
 
 
-def rotation_energy(c: Forms) -> tuple[Float[Array, "*draws heads"], Float[Array, "*draws heads"]]:
-    """Return, in the plane, the energy of comparing rows as they are, and of comparing them a quarter turn apart.
-
-    A rotation by phi has cos(phi)^2 of the one and sin(phi)^2 of the other; a reflection has none of either.
-    """
-    same, quarter = _same_and_quarter(c)
-    return same**2, quarter**2
+def rotation_energy(c: Forms) -> Float[Array, "*draws heads"]:
+    """Return, in the plane, the energy of the form's rotation part; a reflection has none."""
+    return ((c[..., 0, 0] + c[..., 1, 1]) ** 2 + (c[..., 1, 0] - c[..., 0, 1]) ** 2) / 2
 
 
-def angles(c: Forms) -> Float[Array, "*draws heads"]:
-    """Return by how many radians the best matching key lies before its query, as angle in the plane."""
-    same, quarter = _same_and_quarter(c)
-    return np.arctan2(quarter, same)
+def effects(c: Forms) -> Float[Array, "*draws 2"]:
+    """Return the values that claims judge: largest size over the median; share in the plane of all heads together."""
+    return _effects(sizes(c), plane_energy(c))
 
 
-def _same_and_quarter(c: Forms) -> tuple[Float[Array, "*draws heads"], Float[Array, "*draws heads"]]:
-    root = np.sqrt(2)
-    return (c[..., 0, 0] + c[..., 1, 1]) / root, (c[..., 1, 0] - c[..., 0, 1]) / root
-
-
-def effects(c: Forms) -> Float[Array, "*draws 3"]:
-    """Return the values that claims judge: largest size over the median; shares of energy of all heads together."""
-    return _effects(sizes(c), plane_energy(c), rotation_energy(c)[1])
-
-
-def _effects(
-    size: Float[Array, "*draws heads"], plane: Float[Array, "*draws heads"], quarter: Float[Array, "*draws heads"]
-) -> Float[Array, "*draws 3"]:
-    median, in_plane = np.median(size, axis=-1), plane.sum(axis=-1)
+def _effects(size: Float[Array, "*draws heads"], plane: Float[Array, "*draws heads"]) -> Float[Array, "*draws 2"]:
+    median = np.median(size, axis=-1)
     largest = np.divide(size.max(axis=-1), median, out=np.full_like(median, np.inf), where=median > 0)
-    return np.stack([largest, in_plane / np.sum(size**2, axis=-1), quarter.sum(axis=-1) / in_plane], axis=-1)
+    return np.stack([largest, plane.sum(axis=-1) / np.sum(size**2, axis=-1)], axis=-1)
 
 
 def turned_effects(
     weights: HeadWeights, lengths: Float[Array, " k"], draws: int, rng: np.random.Generator, *, together: bool
-) -> Float[Array, "draws 3"]:
+) -> Float[Array, "draws 2"]:
     """Return the same for a curve of the same lengths in random directions.
 
     Turned `together`, queries and keys see the same random directions: a head that compares any direction with itself
@@ -95,17 +78,15 @@ def turned_effects(
 
 def resampled_effects(
     forms: Float[Array, "heads k k"], scores: Float[Array, "rows k"], weights: Float[Array, "draws rows"]
-) -> Float[Array, "draws 3"]:
+) -> Float[Array, "draws 2"]:
     """Return the same for every resampling of positions; the main plane stays that of all positions."""
     # For scores X with second moments M = X^T X, the squared size of X B X^T is tr(B M B^T M). In a resampling the
-    # components correlate, so what the others read along the plane counts as the plane's: `onto` projects on it. The
-    # quarter-turn part of a 2 x 2 form is (b_10 - b_01) / sqrt(2), times sqrt(det M) for axes of other lengths.
+    # components correlate, so what the others read along the plane counts as the plane's: `onto` projects on it.
     moments = _moments(scores, weights)
     plane = moments[:, :2, :2]
     onto = np.linalg.solve(plane, moments[:, :2, :])[:, None]
     within = onto @ forms @ onto.transpose(0, 1, 3, 2)
-    quarter = np.linalg.det(plane)[:, None] * (within[..., 1, 0] - within[..., 0, 1]) ** 2 / 2
-    return _effects(np.sqrt(_energy(forms, moments)), _energy(within, plane), quarter)
+    return _effects(np.sqrt(_energy(forms, moments)), _energy(within, plane))
 
 
 def _moments(scores: Float[Array, "rows k"], weights: Float[Array, "draws rows"]) -> Float[Array, "draws k k"]:
@@ -129,10 +110,10 @@ def net_turns(scores: Float[Array, "rows k"]) -> float:
 
 
 def profiles(
-    forms: Float[Array, "heads k k"], scores: Float[Array, "rows k"], reach: int
+    forms: Float[Array, "heads k k"], scores: Float[Array, "rows k"], offsets: Int[Array, " offsets"]
 ) -> Float[Array, "heads offsets"]:
-    """Return each head's mean score by offset, from `reach` positions ahead (-reach) to `reach` back."""
+    """Return each head's mean score by offset, in tokens from the query back to the key; negative ones lie ahead."""
     n = len(scores)
-    lagged = [scores[o:].T @ scores[: n - o] / (n - o) for o in range(reach + 1)]
-    moments = np.stack([lagged[-o].T if o < 0 else lagged[o] for o in range(-reach, reach + 1)])
+    lagged = [scores[abs(o) :].T @ scores[: n - abs(o)] / (n - abs(o)) for o in offsets]
+    moments = np.stack([one.T if o < 0 else one for o, one in zip(offsets, lagged, strict=True)])
     return np.einsum("hkl,okl->ho", forms, moments)

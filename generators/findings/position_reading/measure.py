@@ -1,5 +1,5 @@
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -20,17 +20,16 @@ NULL = "curves in random directions"
 class HeadReading(TypedDict):
     """How one head of layer 0 reads the curve.
 
-    `rotation` is the share of its reading in the main plane that is a rotation, `degrees_back` by how much the best
-    matching key lies before the query along the curve, `tokens_back` the same in tokens. The last two are None where
-    the curve makes less than 0.6 turns in the plane, all three where the head doesn't read the plane.
+    `rotation` is the share of its reading in the main plane that is a rotation, None where it reads none of it.
+    `best_offset` is how many tokens before the query the best matching key lies on average, of those that a query can
+    reach; 0 is the query's own position.
     """
 
     head: int
     times_median: float | None
     in_plane: float | None
     rotation: float | None
-    degrees_back: float | None
-    tokens_back: float | None
+    best_offset: int
 
 
 class MainPlane(TypedDict):
@@ -40,11 +39,10 @@ class MainPlane(TypedDict):
 
 
 class ReadingEffects(TypedDict):
-    """The largest size over the median; of all heads, the share in the plane, and in it a quarter turn apart."""
+    """The largest size over the median; the share of all heads' reading that lies in the plane."""
 
     times_median: float | None
     in_plane: float
-    turned: float
 
 
 class ReadingChances(TypedDict):
@@ -52,15 +50,13 @@ class ReadingChances(TypedDict):
 
     times_median: StoredChance | None
     in_plane: StoredChance
-    turned: StoredChance
 
 
 class ReadingIntervals(TypedDict):
-    """95 % intervals by effect; positions are resampled in blocks."""
+    """Stability ranges by effect; positions are resampled in blocks."""
 
     times_median: Interval | None
     in_plane: Interval
-    turned: Interval
 
 
 class PositionReadingMetrics(TypedDict):
@@ -94,27 +90,25 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
     if not forms.plane_energy(c).any():
         raise NotApplicableError("Queries or keys of layer 0 are all zeros, or blind to the main plane of P.")
     turns = forms.net_turns(leading.values)
-    same, quarter = (float(energy.sum()) for energy in forms.rotation_energy(c))
+    reach = max(1, len(P) // 4)
+    offsets = np.arange(0 if architecture.causal else -reach, reach + 1, dtype=np.int32)
+    profiles = forms.profiles(raw, leading.values, offsets)
     metrics = PositionReadingMetrics(
-        heads=_described(c, turns, len(P)),
+        heads=_described(c, offsets[profiles.argmax(axis=1)]),
         plane={
             "share": float(np.sum(lengths[:2] ** 2)) / leading.energy,
             "turns": abs(turns),
             "tokens_per_turn": _tokens_per_turn(turns, len(P)),
         },
         effects=_effects(forms.effects(c)),
-        rotation=(same + quarter) / float(forms.plane_energy(c).sum()),
+        rotation=float(forms.rotation_energy(c).sum() / forms.plane_energy(c).sum()),
         chance=_chance(heads, lengths),
         intervals=_intervals(raw, leading.values, forms.effects(c)),
         rows_without_outliers=[run.start, run.stop - 1],
         causal=architecture.causal,
         n_heads=architecture.n_head,
     )
-    reach = max(1, len(P) // 4)
-    arrays = {
-        "profile_offsets": np.arange(-reach, reach + 1, dtype=np.int32),
-        "profiles": forms.profiles(raw, leading.values, reach).astype(np.float32),
-    }
+    arrays = {"profile_offsets": offsets, "profiles": profiles.astype(np.float32)}
     title = "How each head of layer 0 reads the position curve"
     return Measurements(metrics, {"heads": table_of(title, HeadReading, metrics["heads"])}, arrays)
 
@@ -162,28 +156,24 @@ def _tokens_per_turn(turns: float, rows: int) -> float | None:
     return (rows - 1) / abs(turns) if abs(turns) >= forms.LEAST_TURNS else None
 
 
-def _described(c: Float[Array, "heads k k"], turns: float, rows: int) -> list[HeadReading]:
-    size, plane = forms.sizes(c), forms.plane_energy(c)
-    same, quarter = forms.rotation_energy(c)
-    median, period = float(np.median(size)), _tokens_per_turn(turns, rows)
-    back = np.degrees(forms.angles(c) * np.sign(turns))
-    found: list[HeadReading] = []
-    for head in range(len(c)):
-        there, degrees = plane[head] > 0, None if period is None else float(back[head])
-        found.append({
+def _described(c: Float[Array, "heads k k"], best: Int[Array, " heads"]) -> list[HeadReading]:
+    size, plane, rotation = forms.sizes(c), forms.plane_energy(c), forms.rotation_energy(c)
+    median = float(np.median(size))
+    return [
+        {
             "head": head,
             "times_median": float(size[head]) / median if median else None,
             "in_plane": float(plane[head] / size[head] ** 2) if size[head] else None,
-            "rotation": float((same[head] + quarter[head]) / plane[head]) if there else None,
-            "degrees_back": degrees if there else None,
-            "tokens_back": degrees / 360 * period if there and period and degrees is not None else None,
-        })  # fmt: skip
-    return found
+            "rotation": float(rotation[head] / plane[head]) if plane[head] > 0 else None,
+            "best_offset": int(best[head]),
+        }
+        for head in range(len(c))
+    ]
 
 
-def _effects(values: Float[Array, "3"]) -> ReadingEffects:
-    times_median, in_plane, turned = (float(value) for value in values)
-    return {"times_median": finite(times_median), "in_plane": in_plane, "turned": turned}
+def _effects(values: Float[Array, "2"]) -> ReadingEffects:
+    times_median, in_plane = (float(value) for value in values)
+    return {"times_median": finite(times_median), "in_plane": in_plane}
 
 
 def _chance(heads: HeadWeights, lengths: Float[Array, " k"]) -> ReadingChances:
@@ -193,12 +183,11 @@ def _chance(heads: HeadWeights, lengths: Float[Array, " k"]) -> ReadingChances:
     return {
         "times_median": drawn(NULL, larger[:, 0]) if np.isfinite(larger[:, 0]).all() else None,
         "in_plane": drawn(NULL, larger[:, 1]),
-        "turned": drawn(NULL, larger[:, 2]),
     }
 
 
 def _intervals(
-    raw: Float[Array, "heads k k"], scores: Float[Array, "rows k"], measured: Float[Array, "3"]
+    raw: Float[Array, "heads k k"], scores: Float[Array, "rows k"], measured: Float[Array, "2"]
 ) -> ReadingIntervals:
     """Return the intervals, widened to what was measured where resampling can only lower or raise it."""
     weights = block_weights(len(scores), RESAMPLES, np.random.default_rng(SEED))
@@ -208,5 +197,4 @@ def _intervals(
     return {
         "times_median": [float(low[0]), float(high[0])] if np.isfinite(high[0]) else None,
         "in_plane": [float(low[1]), float(high[1])],
-        "turned": [float(low[2]), float(high[2])],
     }

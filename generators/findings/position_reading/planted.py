@@ -1,9 +1,7 @@
 import numpy as np
-from numpy import ndarray as Array
 
 from generators.findings.plantings import (
     LN1,
-    SHARES,
     Controls,
     D,
     N,
@@ -21,16 +19,10 @@ from generators.findings.plantings import (
 QUERIES, KEYS = "blocks.0.attn.q", "blocks.0.attn.k"
 
 
-def _curve(at: Scene) -> Array:
-    """Let P be a helix in noise, read through flat gains; return its two leading directions, (D, 2)."""
+def position_heads(at: Scene, s: float) -> None:
+    """Let one head read a helix in noise s times as strongly as before, as products of queries with keys."""
     at.weights |= with_gains({}, LN1, [np.ones(D)] * at.sizes.n_layer)
     at.weights[P] = embed(coil(N, 3), D, noise=0.05, seed=at.seed)
-    return leading(at.weights[P] - at.weights[P].mean(axis=0), 2)
-
-
-def position_heads(at: Scene, s: float) -> None:
-    """Let one head read the helix s times as strongly as before, as products of queries with keys."""
-    _curve(at)
     axes = leading(at.weights[P] - at.weights[P].mean(axis=0), 3)
     columns = slice(0, D // at.sizes.n_head)
     for role in (QUERIES, KEYS):
@@ -44,16 +36,6 @@ def reads_main_plane(at: Scene, s: float) -> None:
     at.weights[P] = noise(at, N, D) * np.geomspace(1, 0.05, D)
     for name in ("attn.q", "attn.k"):
         read(at, s, leading(at.weights[P] - at.weights[P].mean(axis=0), 2), name)
-
-
-def reads_rotated(at: Scene, s: float) -> None:
-    """Let every head compare the helix with itself turned, too, by an angle whose squared sine is s."""
-    axes, width = _curve(at), D // at.sizes.n_head
-    pairs = [np.linalg.qr(noise(at, width, 2))[0].T for _ in range(at.sizes.n_head)]  # orthonormal pairs
-    rotation = np.array([[np.sqrt(1 - s), -np.sqrt(s)], [np.sqrt(s), np.sqrt(1 - s)]])
-    keys, turned = np.hstack(pairs), np.hstack([rotation @ pair for pair in pairs])
-    for role, rows in ((QUERIES, turned), (KEYS, keys)):
-        at.weights[role] = at.weights[role] + 1.5 * axes @ rows
 
 
 CONTROLS = Controls(
@@ -70,6 +52,5 @@ CONTROLS = Controls(
             reads_main_plane,
             (0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05, 0),
         ),
-        Planting("reads-rotated", "squared sine of the angle by which the curve is turned", reads_rotated, SHARES),
     )
 )
