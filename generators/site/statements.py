@@ -23,8 +23,7 @@ WHERE: tuple[Where, ...] = get_args(Where)
 class AnsweredBy:
     """A claim, a finding or a series that answers a statement: where it is, and in how many models a claim holds.
 
-    `in_first` says whether GPT-2, the model of which nearly all statements speak, can test it; `somewhere` whether any
-    model can.
+    `in_first`: GPT-2, of which nearly all statements speak, can test it; `somewhere`: any model can.
     """
 
     title: str

@@ -137,46 +137,42 @@ def beyond(share, chance):
     return (share - chance) / (1 - chance)
 
 
-def qk_judged(noise, q, k, limit=0.05):
-    """Judge overlaps given as (raw, folded) shares of five directions in five others."""
-    m, corners = noise.metrics, {}
-    for name, both in (("Q", q), ("K", k)):
-        raw, folded = (None if value is None else 5 * value for value in both)
-        corners[name] = {"raw": raw, "folded": folded}
-    inside = {"top5": {"P": {**m["top5"]["P"], **corners}}, "chance": {"top5": synthetic.null(0.5, 5 * limit)}}
-    return synthetic.by_id(ATTENTION, synthetic.measured_with(m, inside))["qk-read-positions"]
+def turned(limit, median=0.5):
+    null = dict.fromkeys(("most", "least", "read"), synthetic.null(median, limit))
+    return {"raw": null, "folded": null}
 
 
-@pytest.mark.parametrize(("q", "k", "verdict"), [
-    ((0.2, 0.15), (0.2, 0.15), "holds"),  # chance is 5 of 48 directions, 0.149 is 0.05 beyond it
-    ((0.2, 0.148), (0.2, 0.2), "fails"),  # raw only
-    ((0.9, 0.01), (0.9, 0.01), "fails"),
-    ((0.01, 0.2), (0.01, 0.2), "holds"),  # folded only, as the model computes
-    ((0.2, 0.2), (0.2, 0.148), "fails"),
-    ((0.15, None), (0.15, None), "holds"),  # no norm before the first attention
-    ((0.148, None), (0.15, None), "fails"),
+@pytest.mark.parametrize(("raw", "folded", "verdict", "depends"), [
+    (7.5, 3.8, "holds", False), (7.5, 0.8, "fails", True), (0.8, 7.5, "holds", True), (0.8, 0.7, "fails", False),
+    (7.5, None, "holds", False), (0.8, None, "fails", False),  # no norm before the first attention
 ])  # fmt: skip
-def test_reading_positions_is_judged_with_the_gain_folded_in(noise, q, k, verdict):
-    claim = qk_judged(noise, q, k)
-    assert claim.verdict == verdict
-    folded = [raw if folded is None else folded for raw, folded in (q, k)]
-    assert qk_judged(noise, q, k, limit=min(folded)).verdict == "fails", "it lies beyond chance"
-    judged = min(raw if folded is None else folded for raw, folded in (q, k))
-    assert claim.value == pytest.approx(beyond(judged, 5 / 48))
-    assert claim.threshold == 0.05
+@pytest.mark.parametrize("matrix", ["Q", "K"])
+def test_reading_positions_is_judged_folded_for_each_matrix_and_says_what_depends_on_it(
+    noise, matrix, raw, folded, verdict, depends
+):
+    chance = turned(1.1) if folded else {**turned(1.1), "folded": None}
+    inside = {
+        "reads": {matrix: {"raw": raw, "folded": folded}},
+        "chance": {"turned": {**noise.metrics["chance"]["turned"], matrix: chance}},
+    }
+    measured = synthetic.measured_with(noise.metrics, inside)
+    claim = synthetic.by_id(ATTENTION, measured)[f"{matrix.lower()}-reads-positions"]
+    assert (claim.verdict, claim.value) == (verdict, raw if folded is None else folded)
+    assert claim.threshold == claim.chance.limit == 1.1
+    assert bool(claim.depends_on) is depends
+    assert (f"in the raw weights, it is {two(raw)} times" in claim.answer) is depends
     assert claim.interval is None  # weights are no sample
-    assert claim.baseline == claim.chance.median == pytest.approx(beyond(0.1, 5 / 48))
 
 
-def test_chance_of_the_corner(noise):
-    """Of two sums of squared overlaps of five random directions with five others, the smaller."""
-    of_either = [[np.sum(turned_at_random(seed, side)[:5, :5] ** 2) for side in range(2)] for seed in range(200)]
-    drawn = np.sort(np.min(of_either, axis=1))
-    chance = noise.metrics["chance"]["top5"]
-    assert chance["draws"] == 200
-    assert chance["median"] == pytest.approx(np.median(drawn), rel=0.05)
-    assert chance["median"] < 25 / 48  # of the smaller of two
-    assert chance["limit"] == pytest.approx(drawn[-2], rel=0.15)
+def test_what_queries_and_keys_read_of_positions_is_a_ratio_of_variances(computed):
+    weights, arch, _, result = computed
+    P = weights["position_embedding"][1:] - weights["position_embedding"][1:].mean(axis=0)
+    for name in ("Q", "K"):
+        for how, W in (("raw", weights[f"blocks.0.{MATRICES[name]}"]), ("folded", folded(weights, 0, name))):
+            found = result.metrics["reads"][name][how]
+            if W is not None:
+                expected = np.sum((P @ W) ** 2) / np.sum(P**2) / (np.sum(W**2) / arch.d_model)
+                assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_gain_can_take_back_what_a_matrix_reads():
@@ -191,14 +187,19 @@ def test_a_gain_can_take_back_what_a_matrix_reads():
     found = result.metrics["top5"]["P"]["Q"]
     assert found["raw"] > 2.5
     assert found["folded"] < 0.5
-    assert synthetic.verdicts(ATTENTION, result)["qk-read-positions"] == "fails"
+    claims = synthetic.by_id(ATTENTION, result)
+    for name in ("q", "k"):
+        assert claims[f"{name}-reads-positions"].verdict == "fails"
+        assert claims[f"{name}-reads-positions"].depends_on == "whether the norm's gain is folded in"
 
 
-SHARE_CLAIMS = {  # claim -> embedding, matrices, what it is called in `chance`
-    "qkv-read-tokens": ("E", ("Q", "K", "V"), "reads_tokens"),
-    "writes-positions": ("P", ("O",), "writes_positions"),
-    "mlp-reads-tokens": ("E", ("MLP in",), "mlp_reads_tokens"),
-    "mlp-ignores-positions": ("P", ("MLP in",), "mlp_reads_positions"),
+SHARE_CLAIMS = {  # claim -> embedding and matrix
+    "q-reads-tokens": ("E", "Q"),
+    "k-reads-tokens": ("E", "K"),
+    "v-reads-tokens": ("E", "V"),
+    "writes-positions": ("P", "O"),
+    "mlp-reads-tokens": ("E", "MLP in"),
+    "mlp-ignores-positions": ("P", "MLP in"),
 }
 LITTLE = "mlp-ignores-positions"  # of which small values are evidence; its value is the share itself
 
@@ -217,47 +218,50 @@ def value_of(claim, share):
     [(0.5, 0.9, "holds"), (0.51, 0.9, "fails"), (0.5, 0.5, "fails"), (0.49, 0.5, "holds")],
 ))  # fmt: skip
 def test_thresholds_of_shares(noise, claim, times, limit, verdict):
-    """The smallest share of the first layer's matrices counts, with the gain folded in."""
+    """The matrix of the first layer counts, with the gain folded in where a norm is before it."""
     m = noise.metrics
-    source, names, stored = SHARE_CLAIMS[claim]
+    source, name = SHARE_CLAIMS[claim]
     by_chance = m["chance_share"]
-    share = times * by_chance
-    nulls = {stored: synthetic.null(by_chance, limit * by_chance)}
-    later = {"layer": 1, "raw": 0.9, "folded": 1 - share}
-    for smallest in names:
-        rows = {
-            name: [{"layer": 0, "raw": 0.9, "folded": share if name == smallest else 0.9}, later] for name in names
-        }
-        changed = synthetic.measured_with(m, {"shares": {source: {**m["shares"][source], **rows}}, "chance": nulls})
-        found = synthetic.by_id(ATTENTION, changed)[claim]
-        assert (found.verdict, found.value) == (verdict, pytest.approx(value_of(claim, share)))
-        assert found.threshold == (pytest.approx(by_chance / 2) if claim == LITTLE else 0.05)
-        assert found.baseline == found.chance.median == pytest.approx(value_of(claim, by_chance))
-        assert found.interval is None
+    share, raw = times * by_chance, (0.9 if claim != LITTLE else 0.01)
+    null = turned(limit * by_chance, by_chance)
+    first = {"layer": 0, "raw": raw, "folded": share}
+    if name == "O":
+        first, null["folded"] = {"layer": 0, "raw": share, "folded": None}, None
+    rows = {name: [first, {"layer": 1, "raw": 0.9, "folded": 1 - share}]}
+    inside = {
+        "shares": {source: {**m["shares"][source], **rows}},
+        "chance": {"turned": {**m["chance"]["turned"], name: null}},
+    }
+    found = synthetic.by_id(ATTENTION, synthetic.measured_with(m, inside))[claim]
+    assert (found.verdict, found.value) == (verdict, pytest.approx(value_of(claim, share)))
+    assert found.threshold == (pytest.approx(by_chance / 2) if claim == LITTLE else 0.05)
+    assert found.baseline == found.chance.median == pytest.approx(value_of(claim, by_chance))
+    assert bool(found.depends_on) is (verdict == "fails" and name != "O")
+    assert found.interval is None
 
 
 def test_chance_turns_each_matrix_and_keeps_its_spectrum(decoder):
-    """As in a plain loop; of Q, K and V each is turned by itself, and the smallest share counts."""
+    """As in a plain loop."""
     weights, arch = decoder
     rng = np.random.default_rng(3)
-    low_rank = {
-        f"blocks.0.{matrix}": rng.standard_normal((48, 3)) @ rng.standard_normal((3, 48))
-        for matrix in MATRICES.values()
-    }
-    q, k, v, o, mlp = (
-        np.array([np.sum((turned_at_random(seed, index) @ W)[:21] ** 2) / np.sum(W**2) for seed in range(200)])
-        for index, W in enumerate(low_rank.values())
-    )
-    chance = compute({**weights, **low_rank}, arch).metrics["chance"]
-    for name, drawn, limit in (
-        ("reads_tokens", np.minimum(np.minimum(q, k), v), -2),
-        ("writes_positions", o, -2),
-        ("mlp_reads_tokens", mlp, -2),
-        ("mlp_reads_positions", mlp, 1),  # small ones are evidence
-    ):
-        assert chance[name]["draws"] == 200
-        assert chance[name]["median"] == pytest.approx(np.median(drawn), abs=0.4 * drawn.std())
-        assert chance[name]["limit"] == pytest.approx(np.sort(drawn)[limit], abs=1.2 * drawn.std())
+    low_rank = {name: rng.standard_normal((48, 3)) @ rng.standard_normal((3, 48)) for name in MATRICES}
+    changed = {f"blocks.0.{MATRICES[name]}": W for name, W in low_rank.items()}
+    chance = compute({**weights, **changed}, arch).metrics["chance"]["turned"]
+    P = weights["position_embedding"][1:].astype(float)
+    P -= P.mean(axis=0)
+    for index, (name, W) in enumerate(low_rank.items()):
+        turns = [turned_at_random(seed, index) @ W for seed in range(200)]
+        shares = np.array([np.sum(one[:21] ** 2) for one in turns]) / np.sum(W**2)
+        reads = np.array([np.sum((P @ one) ** 2) for one in turns]) * 48 / np.sum(P**2) / np.sum(W**2)
+        drawn = {"most": (shares, -2), "least": (shares, 1), "read": (reads, -2)}
+        for number, (values, at) in drawn.items():
+            found = chance[name]["raw"][number]
+            if number == "read" and name not in ("Q", "K"):
+                assert found is None
+                continue
+            assert found["draws"] == 200
+            assert found["median"] == pytest.approx(np.median(values), abs=0.4 * values.std())
+            assert found["limit"] == pytest.approx(np.sort(values)[at], abs=1.3 * values.std())
 
 
 def plain_attention(weights, arch, layer, head):
@@ -397,12 +401,27 @@ def test_without_tokens_their_parts_are_null(decoder):
     assert less["top5"]["P"] == full["top5"]["P"]
     assert not less["top5"].get("E")
     assert less["positional_kernels"] == full["positional_kernels"]
-    assert less["token_kernels"] is less["chance"]["reads_tokens"] is less["chance"]["mlp_reads_tokens"] is None
+    assert less["token_kernels"] is None
     assert "token_kernels" not in {**result.arrays, **result.tables}
     assert result.tables["shares"].columns == ("layer", "matrix", "in_P", "in_P_folded")
     assert set(result.tables["top5"].column("embedding")) == {"P"}
     untested = [claim for claim, verdict in synthetic.verdicts(ATTENTION, result).items() if verdict == "untested"]
-    assert untested == ["qkv-read-tokens", "mlp-reads-tokens", "previous-token-with-tokens"]
+    reads_tokens = [claim for claim in SHARE_CLAIMS if claim.endswith("reads-tokens")]
+    assert untested == [*reads_tokens, "previous-token-with-tokens"]
+
+
+def test_without_a_table_of_positions_what_is_about_tokens_is_judged(decoder):
+    """Rotary models have tokens, too."""
+    weights, arch = decoder
+    full = compute(weights, arch).metrics
+    result = compute(without(weights, "position_embedding"), arch)
+    synthetic.assert_drawn_and_described(ATTENTION, result)
+    assert result.metrics["shares"]["P"] is result.metrics["positional_kernels"] is None
+    assert list(result.metrics["shares"]["E"]) == list(full["shares"]["E"])
+    tested = [claim for claim, verdict in synthetic.verdicts(ATTENTION, result).items() if verdict != "untested"]
+    assert tested == ["q-reads-tokens", "k-reads-tokens", "v-reads-tokens", "mlp-reads-tokens"]
+    with pytest.raises(NotApplicableError, match="neither tokens nor a table"):
+        compute(without(weights, "position_embedding", "token_embedding"), arch)
 
 
 @pytest.mark.parametrize(("absent", "layers"), [("mlp.in", []), ("blocks.0.mlp.in", [1])])
@@ -417,11 +436,13 @@ def test_without_the_first_mlp_only_its_claims_are_untested(decoder, absent, lay
     assert synthetic.verdicts(ATTENTION, result) == {
         rule.id: "untested" if rule.id in of_mlp else "fails" for rule in ATTENTION.rules
     }
-    assert result.metrics["chance"]["mlp_reads_tokens"] is result.metrics["chance"]["mlp_reads_positions"] is None
+    assert "MLP in" not in result.metrics["chance"]["turned"]
 
 
 @pytest.mark.parametrize(("role", "untested"), [
-    ("ln1.gain", set()), ("ln2.gain", set()), ("attn.q", {"qkv-read-tokens"}), ("attn.v", {"qkv-read-tokens"}),
+    ("ln1.gain", {"q-reads-positions", "k-reads-positions", "q-reads-tokens", "k-reads-tokens", "v-reads-tokens"}),
+    ("ln2.gain", {"mlp-reads-tokens", "mlp-ignores-positions"}),
+    ("attn.q", {"q-reads-positions", "q-reads-tokens"}), ("attn.v", {"v-reads-tokens"}),
     ("attn.o", {"writes-positions"}), ("mlp.in", {"mlp-reads-tokens", "mlp-ignores-positions"}),
 ])  # fmt: skip
 def test_zeros_have_no_share(decoder, role, untested):
@@ -430,7 +451,7 @@ def test_zeros_have_no_share(decoder, role, untested):
     result = compute({**without(weights, "q.bias"), **changed}, arch)
     json.dumps(result.metrics, allow_nan=False)
     claims = ATTENTION.claims(result)
-    assert len(claims) == 7
+    assert len(claims) == 10
     assert {claim.id for claim in claims if claim.verdict == "untested"} == untested
     if role == "attn.q":  # heads that see nothing attend alike
         np.testing.assert_allclose(result.arrays["kernels"][0], result.arrays["uniform_kernel"], rtol=1e-5)

@@ -115,4 +115,4 @@ def test_output_matrix_away_from_tokens(away):
     E = rng.standard_normal((400, D)) * np.geomspace(1, 0.05, D)
     output = rng.standard_normal((D, D)) * (np.arange(D) >= 6 * away)[:, None]
     found = metrics_of("attention", token_embedding=E.astype(np.float32), **{"blocks.0.attn.o": output})
-    assert (found["shares"]["E"]["O"][0]["raw"] < found["chance"]["writes_tokens"]["limit"]) == away
+    assert (found["shares"]["E"]["O"][0]["raw"] < found["chance"]["turned"]["O"]["raw"]["least"]["limit"]) == away

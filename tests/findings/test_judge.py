@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from generators.compute.records import claim_record
 from generators.findings.contract import roles
 from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.judging import Claim, Evidence, Rule, Untested, judge
@@ -117,12 +118,36 @@ def test_cutoff_without_effect_is_not_close():
     assert judged(replace(near, chance=beyond, interval=(1.9, 3.1))).close is True
 
 
-@pytest.mark.parametrize(("value", "verdict"), [(0.5, "fails"), (1.9, "fails"), (2.0, "untested"), (9.0, "untested")])
-def test_threshold_that_chance_reaches(value, verdict):
-    chance = drawn("shuffled curves", 2.5, 3.0)
-    claim = judged(Evidence(value, chance=chance))
-    assert claim.verdict == verdict
-    assert ("shuffled curves give 2.5" in claim.answer) is (verdict == "untested")
+@pytest.mark.parametrize("value", [0.5, 1.9, 2.0, 9.0])
+def test_a_threshold_that_chance_reaches_tests_nothing_whatever_the_value(value):
+    claim = judged(Evidence(value, chance=drawn("shuffled curves", 2.5, 3.0)))
+    assert claim.verdict == "untested"
+    assert "shuffled curves give 2.5" in claim.answer
+
+
+@pytest.mark.parametrize(("value", "also", "verdict", "weak"), [
+    (0.9, True, "fails", True), (0.4, True, "fails", False), (0.9, False, "fails", False),
+    (1.5, True, "partly", False), (2.5, True, "holds", False), (None, True, "fails", False),
+])  # fmt: skip
+def test_what_fails_beyond_chance_is_there_but_weak(value, also, verdict, weak):
+    claim = judged(Evidence(value, chance=drawn("shuffled", 0.25, 0.5), extra_condition_met=also))
+    assert (claim.verdict, claim.weak) == (verdict, weak)
+    assert claim_record(claim).in_words == ("present, weak" if weak else verdict)
+    assert not judged(Evidence(0.9)).weak, "without chance nothing is beyond it"
+
+
+@pytest.mark.parametrize(("raw", "depends"), [(3.0, False), (1.5, True), (None, True)])
+def test_a_verdict_that_a_choice_flips_names_it_with_both_numbers(raw, depends):
+    choice = {"otherwise": {"in the raw weights": Evidence(raw)}, "choice": "whether the gain is folded in"}
+    claim = judged(Evidence(2.5, **choice), form="{:.1f}")
+    assert (claim.verdict, claim.value) == ("holds", 2.5)
+    assert claim.depends_on == ("whether the gain is folded in" if depends else "")
+    said = (
+        "in the raw weights, it is 1.5, and the claim holds partly."
+        if raw
+        else "it is no value, and the claim fails."
+    )
+    assert (said in claim.answer) is depends
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.2, "holds"), (0.25, "partly"), (0.3, "fails"), (0.35, "fails")])

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from generators.compute.records import ChanceRecord
 from generators.site.generality import generality
 from generators.site.learned import lessons
 from generators.site.words import environment
@@ -18,7 +19,8 @@ def page(name, *verdicts, values=(), thresholds=(), family="gpt2", recipe=None, 
     """Return a model whose verdicts are those of `NAMES`; `sections` say why findings are not computed."""
     claims = {}
     for at, (id, verdict) in enumerate(zip(NAMES, verdicts, strict=False)):
-        value = values[at] if at < len(values) else 2.0
+        passes = (verdict == "holds") == (RULES[id][1].sense == "at least")
+        value = values[at] if at < len(values) else 2.0 if passes else 0.5
         claims[id] = claim(id, verdict, value, thresholds[at] if at < len(thresholds) else THRESHOLD, unit="")
     states = ("lacks_weights", "cannot_run", "not_applicable")
     made = [
@@ -83,6 +85,19 @@ def test_what_holds_in_one_model_alone_is_the_least_general():
         ("constant-norms", "other's title")
     ]
     assert ids(found.nowhere) == ["clump"]
+
+
+def test_only_needs_a_difference_beyond_both_ranges_and_every_holder_counts():
+    near = page("near", "holds", "fails", "fails", values=[2.0, 0.5, 1.9])
+    assert ids(general(GPT2, near, THIRD).in_first_alone) == ["fraying"]
+    GPT2.claims["fraying"], kept = (
+        GPT2.claims["fraying"].model_copy(update={"interval": (1.5, 2.5)}),
+        GPT2.claims["fraying"],
+    )
+    assert "fraying" not in ids(general(GPT2, near, THIRD).in_first_alone)
+    GPT2.claims["fraying"] = kept
+    twin = page("twin", "holds", "fails", "holds", recipe="other")
+    assert "fraying" not in ids(general(GPT2, OTHER, twin, THIRD).in_first_alone), "one of two of a recipe"
 
 
 def test_what_most_of_series_deny_is_not_called_the_most_general():
@@ -238,7 +253,12 @@ def test_a_verdict_speaks_for_a_claim_before_a_margin_does():
 def test_of_the_helix_both_counts_are_given(holding):
     one = page("one", "holds")
     one.claims["three-components"] = one.claims["winding"].model_copy(
-        update={"id": "three-components", "verdict": "holds" if holding else "fails"}
+        update={
+            "id": "three-components",
+            "verdict": "holds" if holding else "fails",
+            "value": 0.91,
+            "chance": ChanceRecord(null="curves", median=0.63, limit=0.7, draws=200),
+        }
     )
     named = " (one&#39;s title)" if holding else ""
     assert (
@@ -269,7 +289,7 @@ def short(*pages, in_series=()):
             [
                 "<strong>In gpt2&#39;s title and in most others</strong> (1)",
                 "<strong>Only in gpt2&#39;s title</strong> (2)",
-                "The start frays</a> (1 of 3)",
+                "of random orders</a> (1 of 3)",
                 "none tested in gpt2&#39;s title itself",
                 "because we have only part of its weights",
             ],

@@ -50,7 +50,7 @@ def three_components(m: HelixMetrics) -> Evidence | Untested:
 
 def beyond_chance(value: float, median: float) -> float:
     """Return which part of the variance that chance leaves is held: 0 by chance, 1 where it is all."""
-    return (value - median) / (1 - median)
+    return (value - median) / (1 - median) if median < 1 else 0.0
 
 
 def winding_planes(m: HelixMetrics) -> list[StoredPlane]:
