@@ -20,6 +20,7 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.api import write_api
+from generators.site.chances import chances, rules_by_finding
 from generators.site.drawn_pages import DrawnPage, drawing, page_of
 from generators.site.entities import Notable, write_like
 from generators.site.family import family_lessons
@@ -237,7 +238,9 @@ def _write_pages(
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
     writer.write("about.md", "about.md.j2", bibtex=bibtex)
-    writer.write("methods.md", "methods.md.j2", outdated=outdated(store), **quality_reports.read_all(results))
+    by_chance = chances(rules_by_finding(), rendered.pages)
+    reports = quality_reports.read_all(results)
+    writer.write("methods.md", "methods.md.j2", outdated=outdated(store), chances=by_chance, **reports)
     writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
     _write_findings(writer, rendered.pages)
 
@@ -258,20 +261,6 @@ def _write_findings(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
     writer.write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
         writer.write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, pages))
-
-
-@dataclass(frozen=True)
-class FindingRule:
-    """A rule as pages list it, with the name of its finding."""
-
-    finding: str
-    id: str
-    short: str
-    statement: str
-
-
-def rules_by_finding() -> list[FindingRule]:
-    return [FindingRule(f.name, rule.id, rule.short, rule.statement) for f in FINDINGS for rule in f.rules]
 
 
 def _of_finding(finding: Finding[Any], pages: Sequence[ModelPage]) -> dict[str, Any]:
