@@ -40,12 +40,19 @@ def measured(attend, arch=ARCH):
     return measure_run(FINDING, arch, attend=attend, affords=6)
 
 
+def with_many_sets(result):
+    """Return the same with as many sets of other heads as a model with more heads has."""
+    feeding = result.metrics["feeding"]
+    return synthetic.measured_with(result.metrics, feeding={**feeding, "others": feeding["others"] * 10})
+
+
 @pytest.mark.parametrize(("copying", "verdict"), [(0.4, "holds"), (0.08, "partly"), (0.0, "fails")])
 def test_a_planted_head_is_found(copying, verdict):
     result = measured(attend(copying))
     row = result.metrics["heads"][4]
     assert row["copying"] == pytest.approx(copying + (1 - copying) * result.metrics["uniform"], abs=0.003)
-    claims = claims_of(result)
+    assert claims_of(result)["fed-by-previous-token"].verdict == "untested", "three other heads are too few"
+    claims = claims_of(with_many_sets(result) if copying else result)
     assert claims["some-head-copies"].verdict == verdict
     assert claims["fed-by-previous-token"].verdict == ("holds" if copying else "untested")
 
@@ -59,7 +66,8 @@ def test_what_feeds_the_head_is_found():
     assert len(feeding["others"]) == 3
     assert max(map(abs, feeding["others"])) < 0.01
     assert [row["drop"] is None for row in result.metrics["heads"]] == [False] * 4 + [True] * 2
-    other = measured(attend(0.4, fed_by=(1, 0)))
+    assert "p = 0.032" in claims_of(with_many_sets(result))["fed-by-previous-token"].answer
+    other = with_many_sets(measured(attend(0.4, fed_by=(1, 0))))
     assert claims_of(other)["fed-by-previous-token"].verdict == "fails"
 
 

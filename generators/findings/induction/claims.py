@@ -12,6 +12,7 @@ COPIES = 0.05  # share of attention from which a head copies
 MARGIN = 0.25  # share of the benefit
 PREVIOUS = 0.15  # smallest attention of a previous-token head to the previous token
 FEWEST_ERRORS = 3
+RARE = 0.05  # share of sets of heads, this one included, that may do as much
 
 
 def best_of(m: InductionMetrics) -> InductionHeadRow:
@@ -45,22 +46,24 @@ def needed(m: InductionMetrics) -> Evidence | Untested:
     )
 
 
-@claim("fed-by-previous-token", holds=0.5, partly=0.25, form=share)
+@claim("fed-by-previous-token", holds=0.5, partly=0.25, form=share, rare=RARE)
 def fed(m: InductionMetrics) -> Evidence | Untested:
     head, found = best_of(m), m["feeding"]
     if head["copying"] < COPIES or found is None:
         return Untested("nothing-fed")
     if found["strongest"] < PREVIOUS:
         return Untested("no-feeder")
-    if not found["others"]:
-        return Untested("few-others")
-    median = float(np.median(found["others"]))
+    if 1 / (1 + len(found["others"])) > RARE:
+        return Untested("few-others", {"sets": len(found["others"])})
+    others = found["others"]
+    median, as_much = float(np.median(others)), sum(other >= found["drop"] for other in others)
+    p = (1 + as_much) / (1 + len(others))
     return Evidence(
         found["drop"],
-        {"head": head, "median": median},
+        {"head": head, "median": median, "p": p},
         baseline=median,
         interval=(found["low"], found["high"]),
-        extra_condition_met=found["drop"] > max(found["others"]),
+        extra_condition_met=p <= RARE,
     )
 
 
