@@ -70,6 +70,10 @@ class Finding(Generic[M]):
     def order(self) -> int:
         return self.words.order
 
+    @property
+    def question(self) -> int:
+        return self.words.question
+
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
         kind: IntervalKind = "95 % interval" if RUN in self.needs else "stability range"
         return [judge(self.name, rule, measurements, kind) for rule in self.rules]

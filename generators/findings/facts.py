@@ -123,14 +123,22 @@ class TextLoss:
     interval: tuple[float, float]
 
 
+@dataclass(frozen=True)
+class Story:
+    """A claim that the home page may tell with a figure; stories of smaller `rank` come first."""
+
+    claim: str
+    figure: str
+    rank: int
+
+
 @dataclass(frozen=True, eq=False)
 class Facts(Generic[M]):
     """What a finding tells the rest of the site.
 
     Args:
         entities: what it says of single channels, heads, positions and tokens, by kind.
-        teaser: the claim by which the home page may open with the finding (its template has the words, `headline`
-            and `teaser`). The first finding with one also gives reports their first figure, its signature.
+        stories: what the home page may tell of it; its template has the words, `headline` and `story`.
         curve: the curve that pages of series and the home page show.
         by_chance: such a curve as chance makes it, in three columns, as smooth as that of the model.
         loss: the model's loss on a text.
@@ -138,7 +146,7 @@ class Facts(Generic[M]):
     """
 
     entities: Mapping[EntityKind, Says[M]] = field(default_factory=dict)
-    teaser: str | None = None
+    stories: tuple[Story, ...] = ()
     curve: FollowedCurve | None = None
     by_chance: Callable[[M], Array] | None = None
     loss: Callable[[M], TextLoss] | None = None

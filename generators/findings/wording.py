@@ -38,6 +38,7 @@ class Words:
     Args:
         title: of the finding.
         order: its place on pages.
+        question: the number of the question that it helps to answer, in `templates/questions.yml`.
         claims: words by a claim's id.
         untested: why claims can't be tested, by the name that rules give the reason.
         columns: what columns of its tables are called on pages, where that isn't their name.
@@ -46,6 +47,7 @@ class Words:
 
     title: str
     order: int
+    question: int
     claims: Mapping[str, ClaimWords] = field(default_factory=dict)
     untested: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)

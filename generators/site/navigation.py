@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from generators.base.plain import as_json
-from generators.findings import FINDINGS
 from generators.site.notebooks import Notebook
+from generators.site.questions import questions
 from generators.site.series import SeriesPage
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
@@ -46,20 +46,19 @@ def navigation(
         notebooks: the notebooks.
         series: None where none are known.
     """
-    menu: list[Any] = [
-        {"Home": "index.md"},
-        {"Models": ["models/index.md", *_linked(pages)]},
-        {"Compare": "compare.md"},
-        *_series(series),
-        _findings(),
-        {"What we learned": "learned.md"},
-    ]
+    learned = [{"What we learned": "learned.md"}, *_series(series)]
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
-        menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    texts = [{"Methods": "methods.md"}, {"What the sources say": "statements.md"}]
-    about = ["about.md", *texts, {"Data": DATA}, {"Glossary": "glossary.md"}]
-    return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
+        learned.append({"Notebooks": ["notebooks/index.md", *made]})
+    texts = [{"Methods": "methods.md"}, {"What the sources say": "statements.md"}, {"Glossary": "glossary.md"}]
+    return [
+        {"Home": "index.md"},
+        _findings(),
+        {"Models": ["models/index.md", *_linked(pages), {"Add a model": "add-a-model.md"}]},
+        {"Compare": ["compare.md", {"What holds where": "matrix.md"}]},
+        {"Data": DATA},
+        {"About": ["about.md", *learned, *texts]},
+    ]
 
 
 def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
@@ -83,4 +82,9 @@ def _series(series: Sequence[SeriesPage] | None) -> list[Any]:
 
 
 def _findings() -> dict[str, Any]:
-    return {"Findings": ["findings/index.md", *({f.title: f"findings/{f.name}.md"} for f in FINDINGS)]}
+    return {
+        "Questions": [
+            "findings/index.md",
+            *({one.short: [{f.title: f"findings/{f.name}.md"} for f in one.findings]} for one in questions()),
+        ]
+    }

@@ -31,12 +31,13 @@ from generators.site.home import home_curves
 from generators.site.learned import FIRST, lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.previews import write_previews
+from generators.site.questions import questions
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import SeriesPage, seed_ranges, series_of, write_series
 from generators.site.staging import Staging
 from generators.site.statements import counts, statements
-from generators.site.teasers import hero, teasers
+from generators.site.stories import hero, stories
 from generators.site.view import Absent, ModelPage, Section, all_models, counted
 from generators.site.words import environment
 
@@ -216,6 +217,7 @@ def _write_pages(
         "registry": registry,
         "rules": rules_by_finding(),
         "findings": FINDINGS,
+        "questions": questions(),
         "groups": grouped(FINDINGS),
         "notebooks": listed,
         "version": __version__,
@@ -232,8 +234,7 @@ def _write_pages(
         titles = {one.series.name: one.series.title for one in series}
         said = statements(everything, titles, () if first is None else first.measured)
         writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
-        told = {"family": family_lessons(series), "teasers": teasers(rendered.pages)}
-        writer.write("learned.md", "learned.md.j2", **told)
+        writer.write("learned.md", "learned.md.j2", family=family_lessons(series))
     else:
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
@@ -248,13 +249,12 @@ def _write_pages(
 def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     """Write the pages about all models together, which a report on one does without."""
     pages = rendered.pages
-    writer.write("index.md", "home.md.j2", curves=home_curves(pages, writer.staging))
+    writer.write("index.md", "home.md.j2", curves=home_curves(pages, writer.staging), stories=stories(pages))
     writer.write("models/index.md", "models.md.j2")
     writer.write("compare.md", "compare.md.j2")
     site = os.environ.get("SITE_URL", "").strip() or "https://…/"
     writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
-    if writer.shared["is_many"]:
-        writer.write("matrix.md", "matrix.md.j2")
+    writer.write("matrix.md", "matrix.md.j2")
 
 
 def _write_findings(writer: PageWriter, pages: Sequence[ModelPage]) -> None:

@@ -1,5 +1,6 @@
 """What pages are made from: a model with its findings, judged and drawn; a model that has none."""
 
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ PROBLEMS = {
 }
 NOT_SHOWN = "Not shown."
 
+SIZE = re.compile(r"\d ?[KMB]\b", re.IGNORECASE)  # in a title
 FEWEST_PARAMETERS = 5_000_000  # of models that stand for those that people use
 
 
@@ -137,6 +139,14 @@ class ModelPage:
     def counted_as(self) -> str:
         """Return what the model counts as where models are counted: its recipe, or itself."""
         return self.recipe or self.name
+
+    @property
+    def size(self) -> str:
+        """Return how many parameters it has, in millions; "" where that isn't stated or its title says it."""
+        count = self.stated_parameters
+        if count is None or SIZE.search(self.title):
+            return ""
+        return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
 
     @property
     def is_small(self) -> bool:

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from generators.base.text import two
-from generators.findings.facts import POSITION_STD, EntityLines, EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.facts import POSITION_STD, EntityLines, EntityNote, EntityNumbers, Fact, Facts, Story
 from generators.findings.gains.measure import SMALLEST_RATIO, GainsMetrics, Norm
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
@@ -74,4 +74,4 @@ def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[F
 
 
 RULES = (dials_down, one_channel)
-FACTS = Facts(entities={"channel": channels}, teaser="ln2-one-channel")
+FACTS = Facts(entities={"channel": channels}, stories=(Story("ln2-one-channel", "gains-ln2", 50),))

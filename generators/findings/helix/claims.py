@@ -6,7 +6,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.base.text import share, two
-from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve
+from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve, Story
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
 from generators.findings.judging import Evidence, Untested, claim, strictest
 from generators.findings.measured import Measurements
@@ -174,7 +174,7 @@ def by_chance(metrics: HelixMetrics) -> Float[Array, "n 3"]:
 RULES = (three_components, winding, fraying, first_position, constant_norms, look_back, low_rank)
 FACTS = Facts(
     entities={"position": positions},
-    teaser="winding",
+    stories=(Story("winding", "helix", 10),),
     by_chance=by_chance,
     curve=FollowedCurve("curve", "helix", "The curve of P", "The position embeddings in their own three components"),
 )

@@ -99,4 +99,4 @@ def _nearest(found: Measurements[OutliersMetrics]) -> dict[int, float]:
 
 
 RULES = (huddle,)
-FACTS = facts.Facts(entities={"token": tokens}, teaser="clump")
+FACTS = facts.Facts(entities={"token": tokens}, stories=(facts.Story("clump", "outlier-norms", 40),))

@@ -56,4 +56,4 @@ def loss(metrics: PositionUseMetrics) -> TextLoss:
 
 
 RULES = (exact_positions, off_curve_noise, three_components_enough, weak_channels_disposable)
-FACTS = Facts(teaser="exact-positions", loss=loss)
+FACTS = Facts(loss=loss)

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
+from generators.site.teasers import MOST, Teaser, hero, teasers
 
 from generators.base.text import number
 from generators.checkpoint.registry import Model, load_registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.staging import Staging
-from generators.site.teasers import MOST, Teaser, hero, teasers
 from generators.site.view import ModelPage, model_page
 from generators.site.words import environment
 from tests.conftest import ROOT, without_figures
