@@ -1,6 +1,8 @@
 import json
+import shutil
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,16 +14,15 @@ from generators.checkpoint.sources.places import in_folder
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.rotation_check import FINDING
 from generators.findings.rotation_check.measure import other_settings
-from generators.runner.texts import TokenizedText
+from generators.site.words import environment
 from tests import synthetic
 from tests.conftest import ROOT
 from tests.findings.stand_in import measure_run
 
 LOCAL, GLOBAL = (Rotary(8, tuple(2 * np.pi * base ** (np.arange(4) / 4))) for base in (1e4, 1e6))
 ARCH = replace(synthetic.architecture(n_ctx=72), positions="rotary", rotary=(LOCAL, GLOBAL))
-TRAINED = ROOT / "models" / "third-party" / "stories260k"
-SAMPLES, LENGTH = 8, 255
-DIM = 8  # channels of its heads
+TRAINED = ROOT / "models" / "stdlib-family" / "rotary"
+HEADS, WIDTH = 4, 32  # of it
 claims_of = partial(synthetic.by_id, FINDING)
 
 
@@ -84,58 +85,55 @@ def test_pairs_of_neighbors_and_of_halves():
         assert settings["other pairs"] == Rotations(channels=order)
 
 
-# A trained model, saved with wrong rotations, on text that the sound one wrote
+# A trained model, saved with wrong rotations, on its held-out text
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """Return a function that saves the model with other settings or tensors, and measures it on that text."""
+def as_it_is(key, matrix):
+    return matrix
+
+
+def interleaved(key, rows):
+    """Return queries and keys with neighboring channels in pairs, as some software saves them."""
+    if ".query_key_value." not in key:
+        return rows
+    heads = rows.reshape(HEADS, 3, 2, WIDTH // 2, -1).copy()
+    heads[:, :2] = heads[:, :2].swapaxes(2, 3).reshape(heads[:, :2].shape)
+    return heads.reshape(rows.shape)
+
+
+def untrained(key, matrix):
+    return (0.02 * np.random.default_rng(len(key)).standard_normal(matrix.shape)).astype(matrix.dtype)
+
+
+@pytest.mark.parametrize(
+    ("theta", "change", "verdict", "closest"),
+    [
+        (1e4, as_it_is, "holds", "theta × 10"),
+        (1e5, as_it_is, "fails", "theta / 10"),
+        (1e4, interleaved, "fails", "other pairs"),
+        (1e4, untrained, "untested", None),
+    ],
+)
+def test_a_sound_model_holds_and_wrong_rotations_are_caught(tmp_path, theta, change, verdict, closest):
     pytest.importorskip("transformers", reason="transformers isn't installed")
     from safetensors.numpy import load_file, save_file
 
     from generators.runner import open_model
 
-    arch, root = open_checkpoint(in_folder(TRAINED)).architecture, tmp_path_factory.mktemp("rotated")
-    ids = open_model(TRAINED, arch).write(1, np.random.default_rng(0).random((SAMPLES, LENGTH)))
-    starts = tuple(range(0, ids.size, LENGTH))
-    text = TokenizedText("samples", "0" * 64, ids.ravel(), before=(1,), starts=starts)
-
-    def measure(name, settings=None, change=lambda _, matrix: matrix):
-        folder = root / name
-        folder.mkdir()
-        for file in TRAINED.iterdir():
-            (folder / file.name).write_bytes(file.read_bytes())
-        config = json.loads((TRAINED / "config.json").read_text("utf-8")) | (settings or {})
-        (folder / "config.json").write_text(json.dumps(config))
-        tensors = {key: change(key, matrix) for key, matrix in load_file(TRAINED / "model.safetensors").items()}
-        save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-        return FINDING.measure(Inputs({}, arch, run=open_model(folder, arch, text=text)))
-
-    return measure
+    folder, arch = shutil.copytree(TRAINED, tmp_path / "saved"), open_checkpoint(in_folder(TRAINED)).architecture
+    config = json.loads((TRAINED / "config.json").read_text("utf-8"))
+    config["rope_parameters"]["rope_theta"] = theta
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = {key: change(key, array) for key, array in load_file(TRAINED / "model.safetensors").items()}
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    result = FINDING.measure(Inputs({}, arch, run=open_model(folder, arch)))
+    claim = claims_of(result)["rotated-as-config"]
+    assert claim.verdict == verdict
+    if closest is not None:
+        assert min(result.metrics["settings"], key=lambda row: row["added"])["setting"] == closest
+    page = SimpleNamespace(claims={claim.id: claim})
+    assert ("others fit its weights better" in warning(page)) == (verdict == "fails")
 
 
-def interleaved(key, matrix):
-    """Return rows of queries and keys in the order of the original checkpoint, whose pairs are neighbors."""
-    if not key.endswith(("q_proj.weight", "k_proj.weight")):
-        return matrix
-    heads = matrix.reshape(-1, 2, DIM // 2, matrix.shape[1])
-    return np.ascontiguousarray(heads.swapaxes(1, 2)).reshape(matrix.shape)
-
-
-def test_a_sound_model_holds_and_wrong_rotations_are_caught(saved):
-    verdicts, best = {}, {}
-    for name, settings, change in (
-        ("sound", {}, None), ("theta", {"rope_theta": 1e5}, None), ("pairs", {}, interleaved),
-    ):  # fmt: skip
-        result = saved(name, settings, change or (lambda _, matrix: matrix))
-        claim = claims_of(result)["rotated-as-config"]
-        verdicts[name] = claim.verdict
-        best[name] = min(result.metrics["settings"], key=lambda row: row["added"])["setting"]
-    assert verdicts == {"sound": "holds", "theta": "fails", "pairs": "fails"}
-    assert (best["theta"], best["pairs"]) == ("theta / 10", "other pairs")
-
-
-def test_an_untrained_model_gives_no_verdict(saved):
-    rng = np.random.default_rng(0)
-    result = saved("untrained", {}, lambda _, matrix: (0.02 * rng.standard_normal(matrix.shape)).astype(np.float32))
-    assert claims_of(result)["rotated-as-config"].verdict == "untested"
+def warning(page):
+    return environment().get_template("findings/rotation_check.md.j2").module.add_running(page)
