@@ -14,7 +14,7 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.special import softmax
 
 from generators.base.architecture import Rotary
-from generators.findings import anchor, distance, induction, position_line, rogue, rotary_use, stream
+from generators.findings import anchor, distance, induction, position_line, rogue, rotary_use, rotation_check, stream
 from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs
 from generators.findings.measured import Measurements
@@ -67,9 +67,10 @@ def pairs_at_random(rng: np.random.Generator) -> Verdicts:
     d = 2 * pairs * heads
     turns = Rotary(2 * pairs, tuple(2 * np.pi * 10000 ** (np.arange(pairs) / pairs)))
     arch = replace(synthetic.architecture(n, d, layers, heads), positions="rotary", rotary=(turns,) * layers)
-    weights = {}
+    weights, uneven = {}, []
     for layer in range(layers):
         sizes = np.sqrt(pairs * np.array([amounts(rng, pairs) for _ in range(heads)]))
+        uneven.append(np.hstack([sizes, sizes])[:, None])
         for name, scale in (("q", np.hstack([sizes, sizes])), ("k", 1.0)):
             drawn = rng.standard_normal((d, heads, 2 * pairs)) * scale * np.sqrt(2 / d)
             weights[f"blocks.{layer}.attn.{name}"] = drawn.reshape(d, -1).astype(np.float32)
@@ -82,9 +83,24 @@ def pairs_at_random(rng: np.random.Generator) -> Verdicts:
     def attend(layer: int, ids: Array, silenced: set[tuple[int, int]]) -> Array:
         return np.stack([attention_to(rows, weights, arch, layer) for rows in states(layer, ids)])
 
+    def compare(layer: int, ids: Array) -> tuple[Array, Array, Array]:
+        q, k, v = np.random.default_rng([seed, 1, layer]).standard_normal((3, len(ids), heads, n, 2 * pairs))
+        return q * uneven[layer], k, v
+
     costs = amounts(rng, pairs)
-    planted = {"kind": "rotary", "states": states, "attend": attend, "pairs": costs}
+    planted = {"kind": "rotary", "states": states, "attend": attend, "pairs": costs, "compare": compare}
     return run_verdicts(rotary_use.FINDING, arch, None, weights, **planted)
+
+
+def rotations_at_random(rng: np.random.Generator) -> Verdicts:
+    """Rotations make no difference, but each setting has noise of its own in every window."""
+    turns = Rotary(16, tuple(2 * np.pi * 10000 ** (np.arange(8) / 8)))
+    arch = replace(synthetic.architecture(72), positions="rotary", rotary=(turns, turns))
+    windows = rotation_check.measure.WINDOWS
+    noise = rng.uniform(0.01, 0.5)
+    own = noise * rng.standard_normal(windows)
+    planted = {"kind": "rotary", "rotating": lambda _: noise * rng.standard_normal(windows) - own, "affords": windows}
+    return run_verdicts(rotation_check.FINDING, arch, **planted)
 
 
 def distances_at_random(rng: np.random.Generator) -> Verdicts:
@@ -247,6 +263,7 @@ def gains_at_random(rng: np.random.Generator) -> Verdicts:
 
 STAND_INS: dict[str, tuple[Callable[[np.random.Generator], Verdicts], ...]] = {
     "rotary_use": (pairs_at_random,),
+    "rotation_check": (rotations_at_random,),
     "distance": (distances_at_random,),
     "induction": (looking_at_random, silencing_at_random),
     "stream": (directions_at_random,),

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
@@ -18,9 +19,26 @@ PositionKind = Literal["table", "rotary", "alibi"]
 SeePredictions = Callable[[int, Float[Array, "tokens V"], Int[Array, " tokens"]], None]
 SeeStates = Callable[[int, int, Float[Array, "batch n d"]], None]
 SeeAttention = Callable[[int, int, Float[Array, "batch heads n n"]], None]
+# A layer's queries, keys and values, (batch, heads, n, width); fewer heads of keys and values where they are shared.
+SeeCompared = Callable[[int, int, Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]], None]
 SeeLogits = Callable[[int, Float[Array, "batch n V"]], None]
 
 SeeRows = Callable[[Int[Array, " batch"], Float[Array, "batch V"]], None]  # places of the rows, and their logits
+
+
+@dataclass(frozen=True)
+class Rotations:
+    """How a model is to rotate, where not as its config says.
+
+    `pairs` are those that turn; the others stay at angle 0. Frequency i of n is divided by `theta` ** (i / n).
+    `channels` is the order in which a head's channels are given to the rotation, so that others make a pair.
+    `exchanged`: sliding layers turn as full ones, and the reverse.
+    """
+
+    pairs: Sequence[int] | None = None
+    theta: float = 1.0
+    channels: Sequence[int] | None = None
+    exchanged: bool = False
 
 
 @runtime_checkable
@@ -98,7 +116,13 @@ class Run(Protocol):
     @property
     def text(self) -> Text: ...
 
-    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> Windows:
+    @property
+    def shipped(self) -> Text:
+        """Return the text that it is run on if it can read it; otherwise `text` is its own samples."""
+
+    def windows(
+        self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
+    ) -> Windows:
         """Draw windows of text; fewer than `count` where `passes` runs over all of them would take too long."""
 
     def affordable(self, count: int, length: int, passes: float) -> int:
@@ -131,6 +155,9 @@ class Run(Protocol):
     ) -> None:
         """Call `see` with attention of some layers or all; with `scores`, with scores up to a constant per query."""
 
+    def queries_keys_values(self, ids: Int[Array, "windows n"], see: SeeCompared) -> bool:
+        """Call `see` with what heads compare and mix, batch by batch; return whether it is accessible."""
+
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
         """Return every channel's mean over windows, at each position, before each block and after the last."""
 
@@ -139,9 +166,9 @@ class Run(Protocol):
         *,
         rows: Float[Array, "m d"] | None = None,
         ids: Float[Array, " n"] | None = None,
-        pairs: Sequence[int] | None = None,
+        rotations: Rotations | None = None,
     ) -> AbstractContextManager[None]:
-        """Run with other position rows (models with a table), other ids (the others), or only these pairs turning."""
+        """Run with other position rows (models with a table), other ids (the others), or other rotations."""
 
     def held(
         self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.base.runs import Run, Windows
+from generators.base.runs import Run, Text, Windows
 from generators.maths.resampling import Statistic, cluster_weights, interval
 
 WINDOWS = 64  # windows of text, unless a finding says otherwise
@@ -39,11 +39,11 @@ class WindowMean(TypedDict):
     standard_error: float
 
 
-def ran(run: Run, windows: Windows) -> Ran:
-    count, length = windows.ids.shape
+def ran(run: Run, windows: Windows, text: Text | None = None) -> Ran:
+    text, (count, length) = text or run.text, windows.ids.shape
     return Ran(
-        text=run.text.name,
-        text_sha256=run.text.sha256,
+        text=text.name,
+        text_sha256=text.sha256,
         windows=count,
         window_length=length,
         software=run.record,

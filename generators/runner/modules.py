@@ -1,4 +1,5 @@
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -13,6 +14,20 @@ def hooked(handles: Iterable[Any]) -> Iterator[None]:
         for handle in handles:
             hooks.callback(handle.remove)
         yield
+
+
+@contextmanager
+def function_replaced(model: Any, name: str, make: Callable[[Any], Any]) -> Iterator[None]:
+    """Run with a function of a model's code replaced by what `make` makes of it. Raises CannotRunError: none such."""
+    code = sys.modules[type(model).__module__]
+    function = getattr(code, name, None)
+    if function is None:
+        raise CannotRunError(f"This architecture can't be followed: its code has no {name}.")
+    setattr(code, name, make(function))
+    try:
+        yield
+    finally:
+        setattr(code, name, function)
 
 
 def find_blocks(model: Any, n_layer: int) -> list[Any]:

@@ -1,6 +1,6 @@
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,13 +8,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators.base.runs import PositionKind
+from generators.base.runs import PositionKind, Rotations
 from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
 # Argument that gives blocks of an ALiBi model their bias; Falcon's rotate without it.
 ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias", "falcon": "alibi"}
 MASK = "attention_mask"
+ROTATE = "apply_rotary_pos_emb"  # what transformers calls the function that turns queries and keys
+OTHER_LAYERS = {"full_attention": "sliding_attention", "sliding_attention": "full_attention"}
 
 
 @dataclass(frozen=True)
@@ -73,31 +75,23 @@ class Positions:
             yield
 
     @contextmanager
-    def pairs(self, turning: Sequence[int]) -> Iterator[None]:
-        """Run with only these pairs of channels turning; the others are rotated by an angle of 0 everywhere.
-
-        Pairs count as the model's frequencies do, so it makes no difference which channels it pairs.
-        """
-        import torch
-
-        rotations = modules.find_rotations(self.model) if self.kind == "rotary" else []
-        frequencies = [array for rotation in rotations for array in _frequencies(rotation)]
-        if not frequencies:
-            raise CannotRunError("Rotary pairs can't be stopped: this model has no rotations with frequencies.")
-        before = [array.clone() for array in frequencies]
-        with torch.no_grad():
-            try:
-                for array in frequencies:
-                    still = torch.ones(len(array), dtype=torch.bool, device=array.device)
-                    still[[pair for pair in turning if pair < len(array)]] = False
-                    array[still] = 0
+    def rotations(self, how: Rotations) -> Iterator[None]:
+        """Run with other rotations; pairs count as the model's frequencies do, whichever channels it pairs."""
+        found = modules.find_rotations(self.model) if self.kind == "rotary" else []
+        arrays = {(module, name): array for module in found for name, array in _frequencies(module)}
+        if not arrays:
+            raise CannotRunError("Rotations can't be changed: this model has none with frequencies.")
+        before = {where: array.clone() for where, array in arrays.items()}
+        after = {(module, name): _changed(before, module, name, how) for module, name in arrays}
+        try:
+            _copy(after, arrays)
+            with nullcontext() if how.channels is None else _reordered(self.model.base_model, list(how.channels)):
                 yield
-            finally:
-                for array, values in zip(frequencies, before, strict=True):
-                    array.copy_(values)
+        finally:
+            _copy(before, arrays)
 
 
-def _frequencies(module: Any) -> Iterator[Any]:
+def _frequencies(module: Any) -> Iterator[tuple[str, Any]]:
     """Yield the angles per position of a module that rotates, (pairs,): one set, or one for each type of layer.
 
     Copies that transformers restores them from are among them.
@@ -106,7 +100,47 @@ def _frequencies(module: Any) -> Iterator[Any]:
 
     for name, array in {**vars(module), **dict(module.named_buffers(recurse=False))}.items():
         if name.endswith("inv_freq") and torch.is_tensor(array):
-            yield array
+            yield name, array
+
+
+def _changed(before: Mapping[tuple[Any, str], Any], module: Any, name: str, how: Rotations) -> Any:
+    import torch
+
+    if how.exchanged:
+        kind = next((kind for kind in OTHER_LAYERS if name.startswith(kind)), "")
+        name = OTHER_LAYERS.get(kind, "") + name.removeprefix(kind)
+        if not kind or (module, name) not in before:
+            raise CannotRunError("Rotations can't be exchanged: this model's layers all turn alike.")
+    values = before[module, name]
+    pairs = torch.arange(len(values), device=values.device)
+    values = values / how.theta ** (pairs / len(values))
+    if how.pairs is not None:
+        values[~torch.isin(pairs, torch.tensor(list(how.pairs), device=pairs.device))] = 0
+    return values
+
+
+def _copy(values: Mapping[tuple[Any, str], Any], arrays: Mapping[tuple[Any, str], Any]) -> None:
+    import torch
+
+    with torch.no_grad():
+        for where, array in arrays.items():
+            array.copy_(values[where])
+
+
+def _reordered(model: Any, channels: list[int]) -> AbstractContextManager[None]:
+    """Give queries and keys to the model's rotation with the first channels of every head in another order.
+
+    Scores are the same in any order but for the rotation.
+    """
+    import torch
+
+    def reordered(x: Any) -> Any:
+        return torch.cat([x[..., channels], x[..., len(channels) :]], dim=-1)
+
+    def other(rotate: Any) -> Any:
+        return lambda q, k, *args, **kwargs: rotate(reordered(q), reordered(k), *args, **kwargs)
+
+    return modules.function_replaced(model, ROTATE, other)
 
 
 def find_positions(model: Any, blocks: list[Any], tensor: str | None, first_row: int) -> Positions | None:

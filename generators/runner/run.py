@@ -17,7 +17,17 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
-from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeRows, SeeStates, WindowLoss, Windows
+from generators.base.runs import (
+    PositionKind,
+    Rotations,
+    SeeAttention,
+    SeeCompared,
+    SeeLogits,
+    SeeRows,
+    SeeStates,
+    WindowLoss,
+    Windows,
+)
 from generators.runner import budget, changing, continuing, modules, watching
 from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
@@ -94,10 +104,14 @@ class OpenedModel:
         return None if found is None else found.kind
 
     @cached_property
-    def text(self) -> TokenizedText:
+    def shipped(self) -> TokenizedText:
         if self.architecture.vocab_size is None:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
-        text = text_for(self._folder, self.architecture.vocab_size, self._text)
+        return text_for(self._folder, self.architecture.vocab_size, self._text)
+
+    @cached_property
+    def text(self) -> TokenizedText:
+        text = self.shipped
         unjudged = not self.predicts or (not self.architecture.causal and text.mask_id is None)
         if unjudged or text.carried:
             return text
@@ -114,14 +128,17 @@ class OpenedModel:
     def config(self) -> Any:
         return self._model.config
 
-    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
+    def windows(
+        self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
+    ) -> TextWindows:
         """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
 
         The first windows of a larger draw with the same seed are those of a smaller one. `fixed` of the runs that
         `passes` over all windows are do not shrink with the draw: progress counts them whole.
         """
         length = window_length(self.architecture.n_ctx)
-        found = self.text.windows(self.affordable(count, length, passes), length, seed)
+        text = self.shipped if shipped else self.text
+        found = text.windows(self.affordable(count, length, passes), length, seed)
         self._due = len(found.ids) * (passes - fixed / count) + fixed
         return found
 
@@ -270,6 +287,28 @@ class OpenedModel:
                     run(rows, batch)
                 end()
 
+    def queries_keys_values(self, ids: Int[Array, "windows n"], see: SeeCompared) -> bool:
+        """Call `see` with a layer, the first window of the batch, and the layer's queries, keys and values.
+
+        Queries and keys are as they are compared: normed and turned where the model does that. Return whether they
+        could be seen: not all architectures compare them in a function of its own.
+        """
+        begin, layer = 0, 0
+
+        def compared(*arrays: Any) -> None:
+            nonlocal layer
+            see(layer, begin, *(array.detach().cpu().numpy() for array in arrays))
+            layer += 1
+
+        try:
+            with watching.compared(self._base, compared):
+                for begin, batch in self._batches(ids, self._base_bytes(ids)):  # noqa: B007 (`compared` reads it)
+                    layer = 0
+                    self._base_states(batch)
+        except CannotRunError:
+            return False
+        return layer == self.architecture.n_layer
+
     # Changes
 
     @contextmanager
@@ -278,12 +317,8 @@ class OpenedModel:
         *,
         rows: Float[Array, "m d"] | None = None,
         ids: Float[Array, " n"] | None = None,
-        pairs: Sequence[int] | None = None,
+        rotations: Rotations | None = None,
     ) -> Iterator[None]:
-        """Run with other position rows (models with a table), or position ids (rotations, ALiBi).
-
-        With `pairs`, only these rotary pairs turn, in all layers; the others stand still.
-        """
         found = self._positions
         if found is None:
             raise CannotRunError("Nothing in this model's positions can be replaced.")
@@ -291,10 +326,10 @@ class OpenedModel:
             change = found.rows(rows)
         elif ids is not None:
             change = found.ids(ids)
-        elif pairs is not None:
-            change = found.pairs(pairs)
+        elif rotations is not None:
+            change = found.rotations(rotations)
         else:
-            raise ValueError("rows, ids or pairs are to be given")
+            raise ValueError("rows, ids or rotations are to be given")
         with self._shared.changed_from(BEFORE, change):
             yield
 

@@ -14,6 +14,7 @@ from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
 SOFTMAXES = (torch.softmax, torch.nn.functional.softmax, torch.Tensor.softmax)
+COMPARE = "eager_attention_forward"  # what transformers calls the function that compares queries with keys
 MLPS = ("mlp", "feedforward", "feed_forward", "ffn", "densereludense")  # substrings of module or class names
 
 
@@ -97,3 +98,16 @@ def attention(
     )
     with modules.hooked(hooks), softmax if scores else nullcontext():
         yield end
+
+
+def compared(model: Any, see: Callable[[Any, Any, Any], None]) -> AbstractContextManager[None]:
+    """Call `see` with queries, keys and values of every layer in turn. Raises CannotRunError: they can't be seen."""
+
+    def watched(compare: Any) -> Any:
+        def seen(module: Any, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+            see(query, key, value)
+            return compare(module, query, key, value, *args, **kwargs)
+
+        return seen
+
+    return modules.function_replaced(model, COMPARE, watched)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from generators.base.architecture import Architecture
+from generators.base.runs import Rotations
 from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs
 from generators.findings.measured import Measurements
@@ -27,9 +28,10 @@ class StandIn:
     neighbours are from where they should be. Stage i of the stream is `shares[i]` of variance between positions.
     Where `states` is given, it makes the stream: of a stage and token ids, (windows, n, d). `attend` likewise makes
     attention, of a layer, token ids and the heads of all layers that are silenced. The loss grows by `pairs[pair]`
-    for every rotary pair that stands still, and by the squared length of what shifts the stream, `needs_mean` times
-    more along the vector of ones; `shifts` (d, d) is the quadratic form where it is another one. `mlps` makes what
-    MLPs write, of a layer and token ids, which are few.
+    for every rotary pair that stands still, by `rotating` of any other rotations, and by the squared length of what
+    shifts the stream, `needs_mean` times more along the vector of ones; `shifts` (d, d) is the quadratic form where
+    it is another one. `mlps` makes what MLPs write, of a layer and token ids, which are few; `compare` makes queries,
+    keys and values.
     """
 
     architecture: Architecture
@@ -48,7 +50,9 @@ class StandIn:
     states: Callable[[int, Array], Array] | None = None
     attend: Callable[[int, Array, set[tuple[int, int]]], Array] | None = None
     pairs: Sequence[float] = ()
+    rotating: Callable[[Rotations], Array | float] = lambda _: 0.0
     mlps: Callable[[int, Array], Array] | None = None
+    compare: Callable[[int, Array], tuple[Array, Array, Array]] | None = None
     needs_mean: float = 0.0
     shifts: Array | None = None
     affords: int = 32  # windows
@@ -63,10 +67,11 @@ class StandIn:
         self._pairs, self._by = np.asarray(self.pairs, float), np.zeros(d)
         self._held: list[int] = []
         self._still: list[int] = []
+        self._rotations = Rotations()
         self._silenced: set[tuple[int, int]] = set()
         count = 64 * self.length
         drawn = np.random.default_rng(5).integers(3, vocab if self.mlps is None else 11, count).astype(np.int32)
-        self.text = TokenizedText("a text of random tokens", "0" * 64, drawn)
+        self.text = self.shipped = TokenizedText("a text of random tokens", "0" * 64, drawn)
         self.begin(600)
 
     def begin(
@@ -77,7 +82,9 @@ class StandIn:
     def affordable(self, count: int, length: int, passes: float) -> int:
         return min(count, self.affords)
 
-    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
+    def windows(
+        self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
+    ) -> TextWindows:
         return self.text.windows(self.affordable(count, self.length, passes), self.length, seed)
 
     def encode(self, text: str) -> tuple[int, ...]:
@@ -91,15 +98,17 @@ class StandIn:
 
     @contextmanager
     def replaced(
-        self, *, rows: Array | None = None, ids: Array | None = None, pairs: Sequence[int] | None = None
+        self, *, rows: Array | None = None, ids: Array | None = None, rotations: Rotations | None = None
     ) -> Iterator[None]:
-        if pairs is not None:
+        if rotations is not None:
             assert self.position_kind == "rotary"
-            self._still = [pair for pair in range(len(self._pairs)) if pair not in set(pairs)]
+            self._rotations = rotations
+            turning = range(len(self._pairs)) if rotations.pairs is None else rotations.pairs
+            self._still = [pair for pair in range(len(self._pairs)) if pair not in set(turning)]
             try:
                 yield
             finally:
-                self._still = []
+                self._rotations, self._still = Rotations(), []
             return
         assert (rows is None) != (self.position_kind == "table")
         if rows is not None:
@@ -184,6 +193,11 @@ class StandIn:
             see(layer, 0, self.mlps(layer, ids).astype(np.float32))
         return True
 
+    def queries_keys_values(self, ids: Array, see: Callable[..., None]) -> bool:
+        for layer in range(self.architecture.n_layer) if self.compare else ():
+            see(layer, 0, *self.compare(layer, ids))
+        return self.compare is not None
+
     def attention(
         self,
         ids: Array,
@@ -232,7 +246,8 @@ class StandInLoss:
         wobble = 1 + run.noise * np.random.default_rng(3).standard_normal(len(ids))
         costs = sum(run.costs.get(c, 0.0) for c in run._held) + run._pairs[run._still].sum()
         costs += run._by @ run._form @ run._by
-        return 2 + wobble * (run.needs_positions * run.off + costs)
+        loss = 2 + wobble * (run.needs_positions * run.off + costs)
+        return loss if run._rotations == Rotations() else loss + run.rotating(run._rotations)
 
 
 def measure_run(

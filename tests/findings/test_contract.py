@@ -39,6 +39,7 @@ SCENES = ("gaussian", "planted", "untied", "bare", ROTARY)
 NOT_MEASURED = {
     "induction": {"untied"},  # which looks both ways
     "rotary_use": {"gaussian", "planted", "untied"},  # which don't rotate
+    "rotation_check": {"gaussian", "planted", "untied"},
 }
 every_finding = pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.name)
 
@@ -92,6 +93,7 @@ def scenes() -> dict[str, Inputs]:
     reading = {
         "states": lambda stage, ids: np.broadcast_to(streams, (len(ids), *streams.shape)),
         "attend": lambda layer, ids, _: np.stack([attention_to(streams, attended, spinning, layer)] * len(ids)),
+        "compare": lambda layer, ids: np.random.default_rng(layer).standard_normal((3, len(ids), 2, 64, 8)),
     }
     log_frequency = frequencies()[0].log_frequency
     looks, shares = (0.9, 0.4, 0.0), (0.5, 0.6, 0.3, 0.0)

@@ -83,6 +83,7 @@ def test_pairs_that_are_hardly_needed_can_stand_still():
 
 def examples():
     yield measured(FALLING, weights_of({(0, 1)}))
+    yield with_lengths(2.0)
 
 
 def nothing(seed):
@@ -92,7 +93,7 @@ def nothing(seed):
 
 @pytest.mark.parametrize(("costs", "verdict"), [
     (FALLING[::-1], "fails"), (np.zeros(PAIRS), "untested"),
-    ([1.0, 1.0, 0.6, 0.0], "untested"), ([1.0] * 4, "fails"),  # of few pairs, what would hold is untested
+    ([1.0, 1.0, 0.6, 0.0], "untested"), ([1.0] * 4, "untested"),  # of few pairs, whatever they cost
 ])  # fmt: skip
 def test_slow_pairs_that_are_needed_and_few_pairs(costs, verdict):
     periods = PERIODS[:: PAIRS // len(costs)]
@@ -112,6 +113,48 @@ def test_previous_token_heads_that_use_fast_pairs():
     assert claim.value > 0.7
     assert claim.verdict == "holds"
     np.testing.assert_allclose(result.arrays["shares"].sum(axis=1), 1, atol=1e-4)
+
+
+def with_lengths(slow, seed=0, key_heads=2):
+    """Return what is measured where the slower half of the pairs is `slow` times as long in queries and keys."""
+    long = np.where(np.isin(np.arange(2 * PAIRS) % PAIRS, SLOW), slow, 1.0)
+
+    def compare(layer, ids):
+        rng = np.random.default_rng([seed, layer])
+        q, k, v = (rng.standard_normal((len(ids), heads, N, 2 * PAIRS)) for heads in (HEADS, key_heads, key_heads))
+        return q * long, k * long, v
+
+    return measure_run(FINDING, ARCH, None, kind="rotary", pairs=np.ones(PAIRS), attend=no_attention, compare=compare)
+
+
+def no_attention(layer, ids, silenced):
+    return np.zeros((len(ids), HEADS, N, N))
+
+
+def test_lengths_in_slow_pairs():
+    result = with_lengths(2.0)
+    found = result.metrics["lengths"]
+    assert found["slow_share"]["mean"] == pytest.approx(4 / 5, abs=0.02)  # 2 x 2 to 1 x 1
+    assert found["values_slow_share"] == pytest.approx(0.5, abs=0.02)
+    assert found["by_chance"]["median"] == pytest.approx(0.5, abs=0.02)
+    rows = found["pairs"]
+    assert [row["pair"] for row in rows] == list(range(PAIRS))
+    mean_of_two = np.sqrt(np.pi / 2)  # mean length of two standard normal numbers
+    for row in rows:
+        longer = 2 if row["pair"] in SLOW else 1
+        assert [row["query"], row["key"], row["value"]] == pytest.approx(
+            [longer * mean_of_two, longer * mean_of_two, mean_of_two], rel=0.05
+        )
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    assert claims_of(result)["length-in-slow-pairs"].verdict == "holds"
+    for slow, verdict in ((1.2, "partly"), (1.0, "fails"), (0.5, "fails")):
+        assert claims_of(with_lengths(slow))["length-in-slow-pairs"].verdict == verdict
+
+
+def test_lengths_that_cannot_be_seen():
+    result = measured(np.ones(PAIRS))
+    assert result.metrics["lengths"] is None
+    assert claims_of(result)["length-in-slow-pairs"].verdict == "untested"
 
 
 def test_wrong_weights_leave_heads_unknown():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from generators.base.runs import Rotations
 from tests.runner.models import BERT, HEADS, LAYERS, D, Kind, last_states, random_ids
 
 torch = pytest.importorskip("torch", reason="torch isn't installed")
@@ -54,7 +55,7 @@ def queries_and_keys(run, ids):
     return q.transpose(1, 2).numpy().astype(np.complex128), k.transpose(1, 2).numpy().astype(np.complex128)
 
 
-def turned(x, dim, adjacent, turning, base=10000.0):
+def turned(x, dim, adjacent, turning=range(WIDTH), base=10000.0):
     """Turn pairs as complex numbers; those that aren't `turning` stay."""
     a = np.arange(0, dim, 2) if adjacent else np.arange(dim // 2)
     b = a + 1 if adjacent else a + dim // 2
@@ -72,16 +73,61 @@ def test_only_chosen_pairs_turn(opened, name, turning):
     layers = kind.settings["num_hidden_layers"]
     run, ids = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=layers), random_ids(3, N_IDS)
     q, k = (turned(x, dim, adjacent, turning) for x in queries_and_keys(run, ids))
+    check_attention(run, ids, name, q, k, Rotations(pairs=turning))
+
+
+def check_attention(run, ids, name, q, k, rotations):
+    """Compare attention of the first layer under other rotations with that of queries and keys turned here."""
     scores = q @ k.swapaxes(-1, -2) * (256**-0.5 if "gemma" in name else WIDTH**-0.5)
     offsets = np.arange(N_IDS)[:, None] - np.arange(N_IDS)
     hidden = (offsets < 0) | (offsets >= 8 if "gemma" in name else False)
     expected = np.exp(np.where(hidden, -np.inf, scores))
     expected /= expected.sum(axis=-1, keepdims=True)
     before = first_attention(run, ids)
-    with run.replaced(pairs=turning):
+    with run.replaced(rotations=rotations):
         np.testing.assert_allclose(first_attention(run, ids), expected, atol=1e-5)
     np.testing.assert_array_equal(first_attention(run, ids), before)
     assert np.abs(before - expected).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", TURNING)
+def test_other_bases_and_other_pairs(opened, name):
+    kind, dim, adjacent = TURNING[name]
+    layers = kind.settings["num_hidden_layers"]
+    run, ids = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=layers), random_ids(3, N_IDS)
+    given = queries_and_keys(run, ids)
+    q, k = (turned(x, dim, adjacent, base=1e6) for x in given)
+    check_attention(run, ids, name, q, k, Rotations(theta=100.0))
+    q, k = (turned(x, dim, not adjacent) for x in given)
+    channels = np.arange(dim).reshape((2, -1) if adjacent else (-1, 2)).T.ravel()
+    check_attention(run, ids, name, q, k, Rotations(channels=channels))
+
+
+def test_layers_exchange_their_rotations(opened):
+    kind, dim, _ = TURNING["gemma3_text"]  # its sliding layers have base 10,000, its full ones 1,000,000
+    run, ids = opened("turning gemma3_text", kind, n_head=2, d_head=WIDTH, n_layer=4), random_ids(3, N_IDS)
+    q, k = (turned(x, dim, False, base=1e6) for x in queries_and_keys(run, ids))
+    check_attention(run, ids, "gemma3_text", q, k, Rotations(exchanged=True))
+
+
+@pytest.mark.parametrize("name", [*TURNING, "bert"])
+def test_queries_keys_and_values_are_those_that_give_attention(opened, name):
+    if name == "bert":
+        run = opened(name)
+    else:
+        kind = TURNING[name][0]
+        run = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=kind.settings["num_hidden_layers"])
+    ids, seen, looks = random_ids(5, N_IDS), {}, {}
+    assert run.queries_keys_values(ids, lambda layer, begin, *arrays: seen.setdefault(layer, []).append(arrays))
+    run.attention(ids, lambda layer, _, weights: looks.setdefault(layer, []).append(weights.copy()))
+    assert list(seen) == list(looks)
+    for layer, found in seen.items():
+        q, k, v = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        assert k.shape == v.shape
+        scores = q @ k.swapaxes(-1, -2) * (256**-0.5 if "gemma" in name else q.shape[-1] ** -0.5)
+        given = np.concatenate(looks[layer])
+        weights = np.exp(np.where(given > 0, scores, -np.inf))
+        np.testing.assert_allclose(weights / weights.sum(axis=-1, keepdims=True), given, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", TURNING)
@@ -89,7 +135,11 @@ def test_all_pairs_turning_changes_nothing_and_none_removes_positions(opened, na
     kind, dim, _ = TURNING[name]
     run = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=kind.settings["num_hidden_layers"])
     ids, found = random_ids(3, N_IDS), {}
-    ways = {"all": {"pairs": range(dim // 2)}, "none": {"pairs": []}, "removed": {"ids": np.zeros(N_IDS)}}
+    ways = {
+        "all": {"rotations": Rotations(pairs=range(dim // 2))},
+        "none": {"rotations": Rotations(pairs=[])},
+        "removed": {"ids": np.zeros(N_IDS)},
+    }
     for way, how in ways.items():
         with run.replaced(**how):
             found[way] = first_attention(run, ids)

@@ -131,7 +131,8 @@ def test_after_an_exception_everything_is_unchanged(opened, name):
         ("llama", {"rows": np.zeros((3, D))}, "no table"),
         ("gpt2", {"rows": np.zeros((3, D + 1))}, "don't fit"),
         ("gpt2", {"rows": np.zeros((N + 1, D))}, "don't fit"),
-        ("gpt2", {"pairs": [0]}, "no rotations"),
+        ("gpt2", {"rotations": runs.Rotations(pairs=[0])}, "has none with frequencies"),
+        ("llama", {"rotations": runs.Rotations(exchanged=True)}, "all turn alike"),
     ],
 )
 def test_what_cannot_be_replaced_is_refused(opened, name, given, said):

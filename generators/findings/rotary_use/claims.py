@@ -10,15 +10,14 @@ IDLE = 0.01  # share of the cost of stopping all pairs
 WORST = 0.25  # share that half of the pairs may cost
 FEWEST_ERRORS = 3  # standard errors that stopping all pairs must cost for shares to be meaningful
 FEW_HEADS = 6
+TWICE = 2 / 3  # share of the slower half where it has twice what the faster half has
 
 
 def damage_of(m: RotaryUseMetrics, which: Which, turning: int) -> TurningRow:
     return next(row for row in m["damages"] if (row["which"], row["turning"]) == (which, turning))
 
 
-def _stopped(
-    m: RotaryUseMetrics, turning: int, worst: float, by_chance: StoredChance | None, few_sets: str
-) -> Evidence | Untested:
+def _stopped(m: RotaryUseMetrics, turning: int, by_chance: StoredChance | None, few_sets: str) -> Evidence | Untested:
     """Return the damage of stopping all but the fastest pairs, beside random pairs.
 
     To hold, it must be less than with 99 % of the sets of random pairs; for `partly`, than with half of them.
@@ -27,25 +26,25 @@ def _stopped(
         return Untested("no-cost")
     found = damage_of(m, "fastest", turning)
     said = {"found": found, "still": m["pairs"] - turning}
-    if by_chance is None and found["damage"] <= worst:
+    if by_chance is None:
         return Untested(few_sets, said)
     return Evidence(
         found["damage"],
         said,
         chance=by_chance,
-        partly_limit=None if by_chance is None else by_chance["median"],
+        partly_limit=by_chance["median"],
         interval=(found["low"], found["high"]),
     )
 
 
 @claim("slow-pairs-idle", sense="at most", holds=IDLE, form=share)
 def slow_quarter(m: RotaryUseMetrics) -> Evidence | Untested:
-    return _stopped(m, three_quarters(m["pairs"]), IDLE, m["quarter_by_chance"], "few-sets-slow")
+    return _stopped(m, three_quarters(m["pairs"]), m["quarter_by_chance"], "few-sets-slow")
 
 
 @claim("fast-half-enough", sense="at most", holds=0.1, partly=WORST, form=share)
 def fast_half(m: RotaryUseMetrics) -> Evidence | Untested:
-    return _stopped(m, m["pairs"] // 2, WORST, m["half_by_chance"], "few-sets-fast")
+    return _stopped(m, m["pairs"] // 2, m["half_by_chance"], "few-sets-fast")
 
 
 @claim("previous-token-fast", holds=0.5, form="{:+.2f}")
@@ -60,6 +59,16 @@ def fast_heads(m: RotaryUseMetrics) -> Evidence | Untested:
     return Evidence(found["rho"], {"best": best}, chance=found["by_chance"], interval=interval)
 
 
+@claim("length-in-slow-pairs", holds=TWICE, partly=0.5, form=share)
+def slow_lengths(m: RotaryUseMetrics) -> Evidence | Untested:
+    if m["lengths"] is None:
+        return Untested("no-lengths")
+    found = m["lengths"]["slow_share"]
+    longest = max(m["lengths"]["pairs"], key=lambda row: row["share"])
+    interval = (found["low"], found["high"])
+    return Evidence(found["mean"], {"longest": longest}, chance=m["lengths"]["by_chance"], interval=interval)
+
+
 def heads(found: Measurements[RotaryUseMetrics], count: int | None) -> Iterator[Fact]:
     rows = found.metrics["heads"]
     if rows is not None and len(rows) == count:
@@ -67,5 +76,5 @@ def heads(found: Measurements[RotaryUseMetrics], count: int | None) -> Iterator[
         yield EntityNumbers("share of scores from fast rotary pairs", shares, "rotary-pairs", "largest")
 
 
-RULES = (slow_quarter, fast_half, fast_heads)
+RULES = (slow_quarter, fast_half, fast_heads, slow_lengths)
 FACTS: Facts[RotaryUseMetrics] = Facts(entities={"head": heads})

@@ -8,7 +8,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.panels import Panel, Panels
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
+from generators.findings.rotary_use.lengths import PairLengths
 from generators.findings.rotary_use.measure import RotaryHeadRow, RotaryUseMetrics, TurningRow, Which
 
 DAMAGE = "damage (1: no pair turns)"
@@ -18,6 +19,7 @@ LINEAR_UP_TO = 0.01
 
 def figures(measured: Measurements[RotaryUseMetrics]) -> list[Figure]:
     rows, heads = measured.metrics["damages"], measured.metrics["heads"]
+    lengths = measured.metrics["lengths"]
     shown = [
         Figure(
             "rotary-damage",
@@ -30,6 +32,8 @@ def figures(measured: Measurements[RotaryUseMetrics]) -> list[Figure]:
         shown.append(
             Figure("rotary-pairs", "Which pairs heads use", partial(draw_pairs, heads, measured.arrays["shares"]))
         )
+    if lengths is not None:
+        shown.append(Figure("rotary-lengths", "Length by pair", partial(draw_lengths, lengths)))
     return shown
 
 
@@ -77,4 +81,20 @@ def draw_pairs(heads: list[RotaryHeadRow], shares: Float[Array, "heads pairs"]) 
     style.whole_numbers(ax.xaxis)
     ax.grid(False)
     figure.colorbar(image, ax=ax, label="share of scores")
+    return figure
+
+
+def draw_lengths(found: PairLengths) -> Any:
+    rows = found["pairs"]
+    figure, ax = style.plot(width=6.4, height=3.2)
+    for name, colour in (("query", style.COLOURS[0]), ("key", style.COLOURS[1]), ("value", style.TOKEN_GREY)):
+        ax.plot(numbers(rows, name), "o-", ms=3, lw=1.2, color=colour, label=name)
+    ax.axvline(len(rows) // 2 - 0.5, color=style.INK, lw=0.8, ls=":")
+    ax.set_ylim(bottom=0)
+    style.whole_numbers(ax.xaxis)
+    ax.set(xlabel="pair, fastest first", ylabel="mean length")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    above, marks = ax.secondary_xaxis("top"), np.linspace(0, len(rows) - 1, min(5, len(rows))).round().astype(int)
+    above.set_xticks(marks, [f"{rows[mark]['period']:,.0f}" for mark in marks])
+    above.set_xlabel("tokens per turn")
     return figure

@@ -10,12 +10,21 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture, Rotary
-from generators.base.runs import Run, Windows
+from generators.base.runs import Rotations, Run, Windows
 from generators.findings import running
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import RESAMPLES, drawn, drawn_until_known
 from generators.findings.positional import queries_and_keys, scoring
+from generators.findings.rotary_use.lengths import (
+    LONGEST_WINDOWS,
+    LayerLengthRow,
+    LengthRow,
+    PairLengths,
+    channels_of,
+    lengths,
+    pair_lengths,
+)
 from generators.maths.kernels import attention
 from generators.maths.ranks import spearman
 from generators.maths.resampling import interval, resample_items, spearman_of
@@ -28,7 +37,7 @@ STEPS = 8  # steps in the number of pairs
 SETS = 5  # random sets per size that no claim uses
 FEWEST_SETS = 400  # distinct sets needed; with fewer, most would be drawn
 RANDOM_PASSES = (2 * FEWEST_FOR_PERCENTILE + 6 * SETS + STEPS) * FEW_WINDOWS
-PASSES = 18 * WINDOWS + RANDOM_PASSES
+PASSES = 18 * WINDOWS + RANDOM_PASSES + LONGEST_WINDOWS
 PERMUTATIONS = 999  # permutations of heads within their layers
 OUTLIER = 3.0  # multiple of the median length of a head's pairs
 
@@ -111,6 +120,7 @@ class RotaryUseMetrics(TypedDict):
     heads: list[RotaryHeadRow] | None
     fast_heads: FastHeads | None
     outlier_pairs: OutlierPairs | None
+    lengths: PairLengths | None
     ran: running.Ran
 
 
@@ -154,9 +164,13 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         heads=head_rows,
         fast_heads=None if head_rows is None else _fast_heads(head_rows),
         outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, windows.ids.shape[1]),
+        lengths=pair_lengths(run, running.first_windows(windows, LONGEST_WINDOWS), arch.rotary, order),
         ran=running.ran(run, windows),
     )
     tables = {"damages": table_of("What it costs if only some pairs turn", TurningRow, rows)}
+    if (long := metrics["lengths"]) is not None:
+        tables["lengths"] = table_of("Mean length of each pair", LengthRow, long["pairs"])
+        tables["lengths_by_layer"] = table_of("Length in the slower pairs by layer", LayerLengthRow, long["layers"])
     arrays = {}
     if heads is not None and head_rows is not None:
         title = "Heads and the pairs that they use"
@@ -172,7 +186,7 @@ class _Turning:
         self.lost = self._extra([])
 
     def _extra(self, turning: Sequence[int]) -> Float[Array, " windows"]:
-        with self._run.replaced(pairs=turning):
+        with self._run.replaced(rotations=Rotations(pairs=turning)):
             return self._loss.per_window() - self.base
 
     def row(self, which: Which, turning: Sequence[int]) -> TurningRow:
@@ -206,9 +220,9 @@ def _random_sets(pairs: int, turning: int) -> Iterator[tuple[int, ...]]:
 def _head_rows(heads: PairsOfHeads, inputs: Inputs, order: list[int], n: int) -> list[RotaryHeadRow]:
     n_head, fast = inputs.architecture.n_head, order[: len(order) // 2]
     rows = []
-    for index, (shares, lengths) in enumerate(zip(heads.shares, heads.lengths, strict=True)):
+    for index, (shares, long) in enumerate(zip(heads.shares, heads.lengths, strict=True)):
         rotation = inputs.architecture.rotary[index // n_head]
-        pair, typical = int(np.argmax(lengths)), float(np.median(lengths))
+        pair, typical = int(np.argmax(long)), float(np.median(long))
         rows.append(
             RotaryHeadRow(
                 layer=index // n_head,
@@ -217,7 +231,7 @@ def _head_rows(heads: PairsOfHeads, inputs: Inputs, order: list[int], n: int) ->
                 first=float(heads.first[index]),
                 fast_share=float(shares[fast].sum()),
                 longest_pair=pair,
-                longest_ratio=float(lengths[pair]) / typical if typical > 0 else 0.0,
+                longest_ratio=float(long[pair]) / typical if typical > 0 else 0.0,
                 longest_turns=0.0 if rotation is None else n / rotation.periods[pair],
             )
         )
@@ -279,26 +293,21 @@ def pairs_of_heads(inputs: Inputs, run: Run, ids: Int[Array, "windows n"]) -> Pa
 
     run.hidden_states(ids, see_states)
     run.attention(ids, see_attention)
-    shares, lengths = [], []
+    shares, products = [], []
     for layer in range(arch.n_layer):
         rotation = arch.rotary[layer]
         found = [queries_and_keys(weights, arch, rows, layer) for rows in streams[layer]]
         if rotation is None or not _are_the_models(found[0], inputs, layer, looks[layer, 0]):
             return None
         shares.append(np.mean([_score_shares(q, k, rotation) for q, k in found], axis=0))
-        lengths.append(np.mean([_lengths(q, rotation) * _lengths(k, rotation) for q, k in found], axis=0))
+        products.append(np.mean([lengths(q, rotation) * lengths(k, rotation) for q, k in found], axis=0))
     previous = np.diagonal(looks, -1, -2, -1).mean(axis=(1, 3))
     return PairsOfHeads(
         np.concatenate(shares),
-        np.concatenate(lengths),
+        np.concatenate(products),
         previous.ravel(),
         looks[..., min(REACH, ids.shape[1] // 2) :, 0].mean(axis=(1, 3)).ravel(),
     )
-
-
-def channels_of(rotation: Rotary) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
-    pairs = np.arange(rotation.dim // 2)
-    return (2 * pairs, 2 * pairs + 1) if rotation.adjacent else (pairs, pairs + rotation.dim // 2)
 
 
 def _are_the_models(
@@ -341,11 +350,6 @@ def _score_shares(
         total = float(np.sum(scores.astype(np.float64) ** 2))
         found[head] = (each[first] + each[second]) / total if total > 0 else 0.0
     return found
-
-
-def _lengths(rows: Float[Array, "heads n c"], rotation: Rotary) -> Float[Array, "heads pairs"]:
-    first, second = channels_of(rotation)
-    return np.hypot(rows[..., first], rows[..., second]).mean(axis=1)
 
 
 def speeds(architecture: Architecture) -> list[int]:
