@@ -107,7 +107,7 @@ from matplotlib.figure import Figure as Canvas
 from typing_extensions import TypedDict
 
 from generators.findings.contract import Figure, Finding
-from generators.findings.facts import EntityNote, EntityNumbers, Facts, rows
+from generators.findings.facts import EntityNote, EntityNumbers, Facts, Story, rows
 from generators.findings.judging import Evidence, claim
 from generators.findings.measured import Measurements, table_of
 from generators.findings.wording import words_of
@@ -149,13 +149,14 @@ FINDING = Finding(
     measure=measure,
     rules=(made_up,),
     figures=lambda found: [Figure("made-up-figure", "A made-up figure", Canvas)],
-    facts=Facts(entities={"channel": channels}, teaser="made-up-claim"),
+    facts=Facts(entities={"channel": channels}, stories=(Story("made-up-claim", "made-up-figure", 1),)),
     signature="made-up-figure",
 )
 """,
     "generators/findings/made_up/made_up.yml": """
 title: A made-up finding
 order: 7
+question: 6
 claims:
   made-up-claim:
     short: made-up claim
@@ -169,8 +170,8 @@ search: [made-up word]
     "templates/findings/made_up.md.j2": """
 {% macro question() %}Is it made up?{% endmacro %}
 {% macro add_beside(page) %}<dt>Made up</dt><dd>{{ page.measured.made_up.size | number }}</dd>{% endmacro %}
-{% macro headline() %}A made-up headline{% endmacro %}
-{% macro teaser(name, m) %}{{ name }} has {{ m.size | number }}.{% endmacro %}
+{% macro headline(claim, name) %}A made-up headline{% endmacro %}
+{% macro story(claim, name, m) %}{{ name }} has {{ m.size | number }}.{% endmacro %}
 {% macro observation() %}Nobody saw it.{% endmacro %}
 {% macro definition() %}It is made up.{% endmacro %}
 {% macro change_mind() %}Nothing.{% endmacro %}
@@ -217,10 +218,10 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_made_up_finding_is_on_every_page_that_findings_are_on(rendered):
-    learned, model = (rendered / "learned.md").read_text(), (rendered / "models" / "noise.md").read_text()
-    assert '<h2 id="opening-made-up-claim">A made-up headline</h2>' in learned
-    assert learned.partition("aria-labelledby=")[2].startswith('"opening-made-up-claim"'), "it comes first of all"
-    assert ">made-up claim</a>" in (rendered / "index.md").read_text()
+    model = (rendered / "models" / "noise.md").read_text()
+    home = (rendered / "index.md").read_text()
+    assert "# A made-up headline" in home, "it comes first of all"
+    assert ">made-up claim</a>" in (rendered / "matrix.md").read_text()
     assert "Its size is" in model
     assert "<dt>Made up</dt>" in model
     assert "made-up heading</th>" in model

@@ -133,7 +133,7 @@ def test_without_scripts_every_number_and_picture_is_there(visit: Visit, address
 
 
 def test_a_matrix_cell_leads_to_its_section(visit: Visit, address: str) -> None:
-    page = visit(address, viewport=WIDE, sound=False)
+    page = visit(f"{address}matrix/", viewport=WIDE, sound=False)
     page.locator("table.claims-grid tr", has_text="GPT-2 124M").locator("td.cell a").first.click()
     page.wait_for_url("**/models/gpt2/#claim-three-components")
     claim = page.locator("#claim-three-components")

@@ -170,7 +170,7 @@ def test_every_claim_is_in_view_at_1280_pixels_and_on_a_phone(visit: Visit, addr
     """On the wide screen heads are slanted; on the narrow one the matrix is transposed. Neither scrolls sideways."""
     rules = [rule.short for finding in FINDINGS for rule in finding.rules]
     for viewport in ({"width": 1280, "height": 800}, PHONE):
-        page = visit(address, viewport=viewport, sound=False)
+        page = visit(f"{address}matrix/", viewport=viewport, sound=False)
         until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
         assert sorted(heads(page)) == sorted(rules)
         beyond = page.eval_on_selector_all(
@@ -182,7 +182,7 @@ def test_every_claim_is_in_view_at_1280_pixels_and_on_a_phone(visit: Visit, addr
 
 
 def test_the_matrix_is_filtered_and_the_address_says_how(visit: Visit, address: str, built_site: Path) -> None:
-    page = visit(address, viewport=WIDE)
+    page = visit(f"{address}matrix/", viewport=WIDE)
     until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
     everything = heads(page)
     page.get_by_role("button", name="Fails").click()
@@ -205,7 +205,7 @@ def test_the_matrix_is_filtered_and_the_address_says_how(visit: Visit, address: 
 
 
 def test_close_calls_are_found(visit: Visit, address: str, built_site: Path) -> None:
-    page = visit(f"{address}?show=close", viewport=WIDE, sound=False)
+    page = visit(f"{address}matrix/?show=close", viewport=WIDE, sound=False)
     until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
     close = sum(claim["close"] for name in published(built_site) for claim in claims(built_site, name).values())
     assert shown(page) == close > 0
@@ -219,7 +219,7 @@ def test_a_cell_of_a_matrix_of_few_models_has_the_sentence(stdlib_gpt2: ModelFin
 
 
 def test_a_cell_says_its_value_and_its_sentence(visit: Visit, address: str, built_site: Path) -> None:
-    page = visit(address, viewport=WIDE, sound=False)
+    page = visit(f"{address}matrix/", viewport=WIDE, sound=False)
     claim = claims(built_site, "gpt2")["three-components"]
     cell = page.locator('table.claims-grid a[href$="models/gpt2/#claim-three-components"]')
     assert (cell.get_attribute("title") or "").startswith(claim["verdict"]), "without a script, too"
@@ -234,6 +234,6 @@ def test_a_cell_says_its_value_and_its_sentence(visit: Visit, address: str, buil
 
 
 def test_without_scripts_the_whole_matrix_stays(visit: Visit, address: str) -> None:
-    page = visit(address, viewport=WIDE, java_script_enabled=False)
+    page = visit(f"{address}matrix/", viewport=WIDE, java_script_enabled=False)
     assert len(heads(page)) == sum(len(finding.rules) for finding in FINDINGS)
     assert page.locator(".claims-matrix .table-tools").count() == 0

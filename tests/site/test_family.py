@@ -230,7 +230,6 @@ def test_what_we_learned_has_the_family_only_where_it_has_results():
         "findings": [],
         "learned": {},
         "general": generality([], []),
-        "teasers": [],
         "is_many": False,
     }
     template = environment().get_template("learned.md.j2")

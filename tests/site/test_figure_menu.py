@@ -134,8 +134,8 @@ def test_without_scripts_a_menu_holds_the_picture(visit: Visit, address: str) ->
     assert page.request.get(f"{page.url}{found}").ok
 
 
-def test_an_address_from_what_we_learned_leads_to_the_page_of_the_model(visit: Visit, address: str) -> None:
-    page = visit(f"{address}learned/", viewport=WIDE)
+def test_an_address_from_home_leads_to_the_page_of_the_model(visit: Visit, address: str) -> None:
+    page = visit(address, viewport=WIDE)
     figure, menu = menu_of(page, "helix")
     model = (figure.get_attribute("data-interactive") or "").split("/")[-2]
     assert copied(menu, "Copy address").startswith(f"{address}models/{model}/?figure=helix&view=")

@@ -254,10 +254,10 @@ def test_figures_follow_a_change_to_the_dark(visit: Visit, address: str) -> None
     assert canvas_of(figure) != before, "what is seen changes, too"
 
 
-def test_the_curve_that_opens_what_we_learned_turns_unless_motion_is_unwanted(visit: Visit, address: str) -> None:
+def test_the_curve_that_opens_home_turns_unless_motion_is_unwanted(visit: Visit, address: str) -> None:
     for motion, turns in (("no-preference", True), ("reduce", False)):
         # every frame is drawn by the processor
-        page = visit(f"{address}learned/", viewport=SMALL, reduced_motion=motion)
+        page = visit(address, viewport=SMALL, reduced_motion=motion)
         figure = alive(page, "helix")
         assert moved(page, figure, eye(figure)) == turns
         expect(figure.get_by_role("button", name="Stop turning" if turns else "Turn", exact=True)).to_be_visible()

@@ -84,9 +84,9 @@ def test_no_page_has_more_words_than_its_kind_may_have(built_site: Path, kind: s
     assert {name: words for name, words in found.items() if words > MOST_WORDS[kind]} == {}
 
 
-def test_what_we_learned_shows_figures(built_site: Path) -> None:
-    page = (built_site / "learned/index.html").read_text("utf-8")
-    assert page.partition('id="in-short"')[0].count("<figcaption>") >= FEWEST_FIGURES
+def test_home_shows_figures(built_site: Path) -> None:
+    page = (built_site / "index.html").read_text("utf-8")
+    assert page.partition('id="scoreboard"')[0].count("<figcaption>") >= FEWEST_FIGURES
 
 
 @pytest.mark.parametrize("name", ["stdlib-gpt2", "gpt2"])

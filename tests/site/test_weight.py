@@ -94,10 +94,10 @@ def test_home_and_findings_of_fifty_models_are_small_pages(fifty: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [made.FEW, made.MANY])
-def test_home_is_a_small_page_while_it_has_the_whole_matrix(count: int, tmp_path: Path) -> None:
-    home = written(tmp_path, count) / "index.md"
-    assert 'class="matrix claims-grid"' in home.read_text()
-    assert len(home.read_bytes()) + AROUND <= MOST_OF_A_PAGE
+def test_the_matrix_is_a_small_page_and_home_has_none(count: int, tmp_path: Path) -> None:
+    folder = written(tmp_path, count)
+    assert "claims-grid" not in (folder / "index.md").read_text()
+    assert len((folder / "matrix.md").read_bytes()) + AROUND <= MOST_OF_A_PAGE
 
 
 def test_a_finding_of_fifty_models_still_names_every_verdict_and_shows_every_model(fifty: Path) -> None:
