@@ -25,7 +25,7 @@ def draw_strip(kinds: Int[Array, " V"]) -> Any:
     from matplotlib.patches import Patch
 
     width = next((width for width in WIDTHS if len(kinds) <= FLAT * width**2), WIDTHS[-1])
-    lines = np.ma.masked_all((-(-len(kinds) // width), width), np.uint8)
+    lines = np.full((-(-len(kinds) // width), width), np.nan, np.float32)
     lines.flat[: len(kinds)] = kinds
     figure, ax = style.plot(width=7.2, height=1.1 + 6.4 * FLAT)
     last = len(KINDS) - 1
