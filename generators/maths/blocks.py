@@ -35,3 +35,24 @@ def norms(rows: Float[Array, "rows d"]) -> Float[Array, " rows"]:
     for part, block in blocks(rows):
         squares[part] = np.einsum("ij,ij->i", block, block)
     return np.sqrt(squares)
+
+
+def first_identical(rows: Float[Array, "rows d"]) -> Int[Array, " rows"]:
+    """Return for every row the first one that equals it bit for bit, which is itself where none before it does.
+
+    Hashes find candidates (integer arithmetic that wraps), and their bytes decide.
+    """
+    factors = np.random.default_rng(0).integers(2**62, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+    hashes = np.empty(len(rows), np.uint64)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
+        words = np.ascontiguousarray(rows[part]).view(f"u{rows.itemsize}")
+        hashes[part] = (words * factors).sum(axis=1)
+    _, of, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    first, seen = np.arange(len(rows)), dict[int, list[int]]()
+    for i in np.flatnonzero(counts[of] > 1).tolist():
+        before = seen.setdefault(int(of[i]), [])
+        first[i] = next((other for other in before if rows[other].tobytes() == rows[i].tobytes()), i)
+        if first[i] == i:
+            before.append(i)
+    return first

@@ -11,12 +11,12 @@ of it and the leading coordinates.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
+from generators.maths.blocks import first_identical
 from generators.maths.spectra import gram
 
 BLOCK = 2048  # rows and columns of a block of pairs
@@ -155,24 +155,11 @@ def _longest_first(matrix: Float[Array, "V d"], centre: Float[Array, " d"] | Non
     for chunk in _blocks(len(matrix), size=CHUNK):
         rows = matrix[chunk] - centre
         squares[chunk] = np.einsum("ij,ij->i", rows, rows)
-    representative = _representatives(matrix, squares)
+    representative = first_identical(matrix)
     ids, multiplicity = np.unique(representative, return_counts=True)
     order = np.argsort(-squares[ids], kind="stable")
     ids = ids[order]
     return _Rows(matrix, centre, ids, np.sqrt(squares[ids]), multiplicity[order], representative)
-
-
-def _representatives(matrix: Float[Array, "V d"], squares: Float[Array, " V"]) -> Int[Array, " V"]:
-    """Return for every row the first row identical to it; rows of equal norm are compared with the first of them."""
-    representative = np.arange(len(matrix))
-    order = np.argsort(squares, kind="stable")
-    starts = np.flatnonzero(np.diff(squares[order], prepend=np.nan, append=np.nan) != 0)
-    for begin, end in pairwise(starts):
-        first, *rest = order[begin:end]
-        for row in rest:
-            if np.array_equal(matrix[first], matrix[row]):
-                representative[row] = first
-    return representative
 
 
 def _blocks(count: int, first: int = 0, size: int | None = None) -> Iterator[slice]:

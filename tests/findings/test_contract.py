@@ -48,12 +48,13 @@ every_finding = pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding:
 
 
 def weights_of(seed: int, planted: bool) -> dict[str, np.ndarray]:
-    """Return Gaussian weights; planted, some of their tokens huddle and some are long."""
+    """Return Gaussian weights; planted, some of their tokens huddle, two of these equal, and some are long."""
     arch = synthetic.architecture(d_model=D, n_layer=LAYERS)
     rng = np.random.default_rng([seed, 9])
     E = rng.standard_normal((V, D), dtype=np.float32)
     if planted:
         E[CLUMP] = 3.5 * plantings.orthonormal(D, 1, seed)[:, 0] + 0.05 * E[CLUMP]
+        E[CLUMP[0]] = E[CLUMP[1]]
         E[LONG] *= 4
     norm = {"final_norm.gain": 1 + 0.2 * rng.standard_normal(D), "final_norm.bias": 0.1 * rng.standard_normal(D)}
     return {**synthetic.gaussian_weights(arch, seed), **norm, "token_embedding": E}

@@ -99,15 +99,36 @@ def test_a_clump_that_is_dense_in_the_middle_is_found_whole(seed):
 
 
 @pytest.mark.parametrize("factor", [1, 0], ids=["equal", "zeros"])
-def test_identical_rows_are_a_clump_of_radius_0(factor):
+def test_identical_rows_are_a_clump_of_the_smallest_radius(factor):
     rng = np.random.default_rng(5)
     E, ids = planted(rng, NOISE["Gaussian"](rng), spread=0)
     E[ids] *= factor
     result = compute(E)
     assert result.metrics["clump"]["members"] == ids.tolist()
-    assert result.metrics["clump"]["radius"] == pytest.approx(0, abs=1e-9)
+    assert result.metrics["clump"]["radius"] == pytest.approx(result.metrics["typical_distance"] / 100)
     for figure in OUTLIERS.figures(result):
         figure.draw()
+
+
+@pytest.mark.parametrize("near", [0, 10, 20, 50])
+@pytest.mark.parametrize("apart", [1e-6, 0.004, 0.15], ids=["float32", "8 bits", "near"])
+def test_rows_that_are_equal_and_others_near_them_are_one_clump(near, apart):
+    """The median distance is 0, or that of rounding, and the ball that follows it loses the others."""
+    rng = np.random.default_rng([near, 5])
+    E, ids = planted(rng, NOISE["Gaussian"](rng), size=20 + near, spread=0)
+    typical = crowding(E).typical
+    away = rng.standard_normal((20 + near, D))
+    away *= typical * apart / np.linalg.norm(away, axis=1, keepdims=True)
+    away[near : near + 10] = 0
+    away[near + 10 :] *= 0.004 / max(apart, 0.004)
+    E[ids] += away.astype(np.float32)
+    assert compute(E).metrics["clump"]["members"] == ids.tolist()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_gaussian_rows_have_no_clump(seed):
+    E = NOISE["Gaussian"](np.random.default_rng([seed, 6])).astype(np.float32)
+    assert find_clump(E, crowding(E)) is None
 
 
 def test_a_crowd_that_thins_out_slowly_and_twins_are_no_clump():
@@ -298,7 +319,11 @@ def test_tokens_named_as_unused_are_counted():
     unused = ("[unused0]", "<unused1>", "<|reserved_special_token_0|>", "unused")
     names = dict(zip(ids.tolist(), unused, strict=False))
     outside = next(i for i in range(V) if i not in set(ids.tolist()))
-    found = compute(E, vocabulary({**names, outside: "[unused5]"})).metrics["clump"]
+    result = compute(E, vocabulary({**names, outside: "[unused5]"}))
+    found = result.metrics["clump"]
+    reserved = [row["id"] for row in result.tables["members"].named() if row["reserved_name"]]
+    assert sorted(reserved) == ids[:3].tolist()
+    assert not any(column(compute(E), "members", "reserved_name"))
     assert found["named_unused"] == {"tokens": 4, "in_clump": 3}
     assert sum(found["groups"].values()) == PLANTED
 

@@ -22,4 +22,5 @@ FINDING = Finding(
     figures=figures.figures,
     facts=claims.FACTS,
     signature="outlier-norms",
+    version=2,
 )

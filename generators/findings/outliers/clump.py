@@ -19,6 +19,7 @@ CLOSE = 0.5  # share of the typical distance: crowding distance, and largest rad
 CROWD = 9  # close tokens needed for a token to count as crowded
 FEWEST_MEMBERS = CROWD + 1
 RADIUS = 1.5  # multiple of the members' median distance from their center
+FLOOR = 0.01  # share of the typical distance: rows that 8-bit numbers store alike can be as far apart
 ISOLATION = 2  # largest growth in tokens at twice the radius of an isolated ball
 SEEDS = 8  # crowded tokens tried as starting points
 STEPS = 50  # growth steps
@@ -100,7 +101,7 @@ def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
         if others[seed] < (len(largest.members) / 2 if largest else 0):
             break
         start = np.sort(_within(E, squares, E[seed].astype(np.float64), found.reach)[0])
-        ball = _grown(E, squares, start, found.reach)
+        ball = _grown(E, squares, start, FLOOR * found.typical, found.reach)
         seeds[start] = False
         if ball is not None:
             ball = _widened(E, squares, ball, found.reach)
@@ -111,13 +112,17 @@ def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
 
 
 def _grown(
-    E: Float[Array, "V d"], squares: Float[Array, " V"], members: Int[Array, " n"], reach: float
+    E: Float[Array, "V d"], squares: Float[Array, " V"], members: Int[Array, " n"], floor: float, reach: float
 ) -> Clump | None:
-    """Move a ball to the mean of its members, with a radius that follows their spread, until it stays."""
+    """Move a ball to the mean of its members, with a radius that follows their spread, until it stays.
+
+    Rows that are equal but for rounding pull the median down to 0: without a floor, few of them would be left.
+    """
     ball = None
     for _ in range(STEPS):
         centre = _mean(E, members)
-        radius = min(RADIUS * float(np.median(_distances(E, members, centre))), reach)
+        wide = RADIUS * float(np.median(_distances(E, members, centre)))
+        radius = min(max(wide, floor), reach)
         near, distances = _within(E, squares, centre, ISOLATION * radius)
         inside = int(np.searchsorted(distances, radius, side="right"))
         ball = Clump(near[:inside], distances[:inside], centre, radius, len(near))
@@ -133,13 +138,15 @@ def _widened(E: Float[Array, "V d"], squares: Float[Array, " V"], ball: Clump, r
     """Return the ball at that of its doubled radii, up to `reach`, at which it is isolated best.
 
     A radius that follows the median leaves out the outer members of a clump that is dense in the middle, however
-    empty its surroundings are. Isolated best is where doubling the radius adds the smallest share.
+    empty its surroundings are. Isolated best is where doubling the radius adds the smallest share; of balls that are
+    isolated as well, the larger one.
     """
     near, distances = _within(E, squares, ball.centre, ISOLATION * reach)
     best, radius = ball, ISOLATION * ball.radius
-    while 0 < radius <= reach:
+    while radius <= reach:
         inside, twice = np.searchsorted(distances, (radius, ISOLATION * radius), side="right").tolist()
-        if twice / inside < best.within_twice_the_radius / len(best.members):
+        best_share = best.within_twice_the_radius / len(best.members)
+        if inside > len(best.members) and twice / inside <= best_share:
             best = Clump(near[:inside], distances[:inside], ball.centre, radius, twice)
         radius *= ISOLATION
     return best

@@ -1,4 +1,3 @@
-import re
 from collections import Counter
 from typing import Any
 
@@ -11,11 +10,10 @@ from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Table, row_of, table_of
 from generators.findings.outliers.clump import Clump, spread
 from generators.findings.outliers.tokens import OutlierTokens
-from generators.findings.token_cells import TokenCells, names
+from generators.findings.token_cells import TokenCells, names, reserved_names
 from generators.maths.neighbours import nearest_distance
 from generators.maths.spectra import pca, right_singular_vectors, subspace_size
 
-UNUSED = re.compile(rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+")  # in vocabularies
 AROUND = 400  # members drawn, and as many of the nearest other tokens
 LABELLED = 40  # labeled tokens of each kind
 
@@ -46,6 +44,7 @@ class InPositions(TypedDict):
 
 class PlacedRow(TokenCells):
     group: str | None
+    reserved_name: bool | None
     distance: float
     norm: float
 
@@ -64,7 +63,7 @@ def describe(clump: Clump, vocabulary: Vocabulary | None) -> ClumpMetrics:
 
 
 def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:
-    unused = {i for i, text in enumerate(vocabulary.raw_bytes) if UNUSED.fullmatch(text)}
+    unused = reserved_names(vocabulary)
     return {"tokens": len(unused), "in_clump": len(unused.intersection(members))}
 
 
@@ -107,7 +106,11 @@ def tables(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[
 
 def _placed(tokens: OutlierTokens, ids: Int[Array, " n"], distances: Float[Array, " n"]) -> list[dict[str, Any]]:
     pairs = zip(ids.tolist(), distances.tolist(), strict=True)
-    return [{**tokens.row(i), "distance": distance} for i, distance in pairs]
+    reserved = None if tokens.vocabulary is None else reserved_names(tokens.vocabulary)
+    return [
+        {**tokens.row(i), "reserved_name": None if reserved is None else i in reserved, "distance": distance}
+        for i, distance in pairs
+    ]
 
 
 def arrays(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"], channel: int | None) -> dict[str, Array]:

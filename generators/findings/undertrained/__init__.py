@@ -22,5 +22,6 @@ FINDING = Finding(
     facts=claims.FACTS,
     signature="largest-probabilities",
     passes=WINDOWS * measure.PASSES,
+    version=2,
     asks_about=("outliers",),  # are its candidates unspeakable?
 )
