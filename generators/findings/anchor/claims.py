@@ -64,8 +64,9 @@ def by_position(m: AnchorMetrics) -> Evidence | Untested:
     if found is None:
         return Untested("encoder")
     bare = {row["tokens"]: row for row in found["rows"] if not row["with_bos"]}
+    begun = next((row["share"] for row in found["rows"] if row["with_bos"]), None)
     if found["on_text"] < max(FEWEST_HEADS, LEAST_SHARE * len(m["heads"])):
-        return Untested("few-sinks", {"count": found["on_text"], "heads": len(m["heads"])})
+        return Untested("few-sinks", {"count": found["on_text"], "heads": len(m["heads"]), "begun": begun})
     if bare["text"]["sequences"] < 2:
         return Untested("one-window")
     return Evidence(
