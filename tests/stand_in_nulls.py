@@ -240,6 +240,35 @@ def rows_at_random(rng: np.random.Generator) -> Verdicts:
     return run_verdicts(anchor.FINDING, arch, P, {"position_embedding": P}, only=["position-0-needed"], **planted)
 
 
+def sinks_at_random(rng: np.random.Generator) -> Verdicts:
+    """Heads rest on the first token of text by any share; of equal tokens on one drawn alike from the early ones."""
+    n, layers, heads = 64, 4, 8
+    arch = synthetic.architecture(n, D, layers, heads, vocab_size=V)
+    shares, places = rng.random((layers, heads)), rng.integers(n // 2, size=(layers, heads))
+
+    def attend(layer: int, ids: Array, silenced: set[tuple[int, int]]) -> Array:
+        looks = np.zeros((2, heads, n, n))  # of different tokens, of equal ones
+        for head, (share, place) in enumerate(zip(shares[layer], places[layer], strict=True)):
+            looks[:, head] = (1 - share) * evenly(n)
+            looks[[0, 1], head, :, [0, place]] += share
+        return looks[(ids[:, 1:] == ids[:, :-1]).all(axis=1).astype(int)]
+
+    return run_verdicts(anchor.FINDING, arch, only=["sink-by-position"], attend=attend, affords=16)
+
+
+def numbers_at_random(rng: np.random.Generator) -> Verdicts:
+    """One activation is far larger than all others; what it costs to hold a channel is drawn alike for all."""
+    arch, seed, channel = synthetic.architecture(32, D, 2), seed_of(rng), rng.integers(D)
+
+    def states(stage: int, ids: Array) -> Array:
+        made = np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D))
+        made[:, 0, channel] += 1000
+        return made
+
+    costs = dict(enumerate(amounts(rng, D)))
+    return run_verdicts(anchor.FINDING, arch, only=["loss-hangs-on-one"], states=states, costs=costs, affords=D)
+
+
 def gains_at_random(rng: np.random.Generator) -> Verdicts:
     """One channel makes states alike; its gains and its correlation with frequency are drawn like all others'."""
     n, layers = 40, 2
@@ -268,6 +297,6 @@ STAND_INS: dict[str, tuple[Callable[[np.random.Generator], Verdicts], ...]] = {
     "induction": (looking_at_random, silencing_at_random),
     "stream": (directions_at_random,),
     "position_line": (curves_at_random,),
-    "anchor": (rows_at_random,),
+    "anchor": (rows_at_random, sinks_at_random, numbers_at_random),
     "rogue": (gains_at_random,),
 }

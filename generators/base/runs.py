@@ -114,6 +114,10 @@ class Run(Protocol):
         """Return the conditions of the run: versions, dtype, device, threads."""
 
     @property
+    def bos(self) -> int | None:
+        """Return the token that begins texts, if its config names one of the vocabulary."""
+
+    @property
     def text(self) -> Text: ...
 
     @property
@@ -173,7 +177,10 @@ class Run(Protocol):
     def held(
         self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
     ) -> AbstractContextManager[None]:
-        """Run with channels of the stream held at `values[i]` before block i, and if `last` after the last block."""
+        """Run with channels of the stream held at `values[i]` before block i, and if `last` after the last block.
+
+        Where a value is NaN, the channel is left as it is.
+        """
 
     def shifted(self, by: Float[Array, " d"]) -> AbstractContextManager[None]:
         """Run with a vector added to what the first block is given."""

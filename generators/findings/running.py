@@ -62,6 +62,13 @@ def first_windows(windows: Windows, count: int) -> SomeWindows:
     return SomeWindows(windows.ids[:count], windows.inner, windows.files[:count], windows.mask_id)
 
 
+def beginnings(windows: Windows, count: int, length: int) -> SomeWindows:
+    """Return the first `length` tokens of the first windows."""
+    begin, end = windows.inner
+    inner = (begin, min(end, length))
+    return SomeWindows(windows.ids[:count, :length], inner, windows.files[:count], windows.mask_id)
+
+
 def mean_over_windows(values: Float[Array, " windows"], files: Int[Array, " windows"]) -> WindowMean:
     """Return a mean over windows; its interval comes from resampling the files that they lie in.
 

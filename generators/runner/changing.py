@@ -8,12 +8,13 @@ from generators.runner import modules
 def held(blocks: Sequence[Any], channels: Any, levels: Any, *, last: bool) -> AbstractContextManager[None]:
     """Run with channels of the stream held at `levels[i]` before block i, and if `last` before the final norm.
 
-    `channels` is a tensor of integers on the device, `levels` is (stages, channels) or (stages, n, channels).
+    `channels` is a tensor of integers on the device, `levels` is (stages, channels) or (stages, n, channels); where
+    it is NaN, nothing is held.
     """
 
     def set_to(stage: int, states: Any) -> Any:
-        changed = states.clone()
-        changed[..., channels] = levels[stage]
+        changed, level = states.clone(), levels[stage]
+        changed[..., channels] = level.where(~level.isnan(), changed[..., channels])
         return changed
 
     def before(stage: int) -> Any:

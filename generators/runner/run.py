@@ -103,6 +103,11 @@ class OpenedModel:
         found = self._positions
         return None if found is None else found.kind
 
+    @property
+    def bos(self) -> int | None:
+        named = getattr(self.config, "bos_token_id", None)
+        return named if isinstance(named, int) and 0 <= named < (self.architecture.vocab_size or 0) else None
+
     @cached_property
     def shipped(self) -> TokenizedText:
         if self.architecture.vocab_size is None:
@@ -339,12 +344,13 @@ class OpenedModel:
         """Run with channels of the stream held at `values[i]` before block i, and if asked after the last block.
 
         `values` are the same at all positions or (stages, n, channels), with one stage more than there are blocks if
-        `last`, which holds them before the final norm, too; a model that ends with a block has none.
+        `last`, which holds them before the final norm, too; a model that ends with a block has none. Where a value is
+        NaN, the channel is left as it is.
         """
         places = torch.as_tensor(list(channels), device=self.device)
-        return self._shared.changed_from(
-            BEFORE, changing.held(self._blocks, places, self._on_device(values), last=last)
-        )
+        change = changing.held(self._blocks, places, self._on_device(values), last=last)
+        first = next((i for i, level in enumerate(values[:-1]) if not np.isnan(level).all()), 0)
+        return self._shared.changed_from(first or BEFORE, change)
 
     def shifted(self, by: Float[Array, " d"]) -> AbstractContextManager[None]:
         return self._shared.changed_from(BEFORE, changing.shifted(self._blocks[0], self._on_device(by)))

@@ -59,7 +59,7 @@ class StandIn:
 
     def __post_init__(self) -> None:
         d, vocab = self.architecture.d_model, int(self.architecture.vocab_size or 900)
-        self.position_kind, self.record = self.kind, {"torch": "none"}
+        self.position_kind, self.record, self.bos = self.kind, {"torch": "none"}, None
         ids = np.arange(self.length, dtype=float)[:, None]
         self._right = self._now = ids if self.P is None else np.asarray(self.P, float)[: self.length]
         self._frequency = np.zeros(vocab) if self.log_frequency is None else self.log_frequency

@@ -1,4 +1,6 @@
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,8 +8,9 @@ from scipy.special import softmax
 
 from generators.findings import plantings
 from generators.findings.anchor import FINDING
+from generators.findings.inputs import Inputs
 from tests import synthetic
-from tests.findings.stand_in import measure_run
+from tests.findings.stand_in import StandIn, measure_run
 
 N, D, LAYERS, CHANNEL = 120, 48, 2, 7
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
@@ -19,8 +22,9 @@ def attend(share):
     """Return attention whose head 1 of layer 1 gives the first token this share more than chance."""
 
     def of(layer, ids, silenced):
-        scores = np.random.default_rng(layer).standard_normal((len(ids), 2, N, N))
-        weights = softmax(np.where(np.triu(np.ones((N, N), bool), 1), -np.inf, scores), axis=-1)
+        n = ids.shape[1]
+        scores = np.random.default_rng(layer).standard_normal((len(ids), 2, n, n))
+        weights = softmax(np.where(np.triu(np.ones((n, n), bool), 1), -np.inf, scores), axis=-1)
         if layer == 1:
             weights[:, 1] *= 1 - share
             weights[:, 1, :, 0] += share
@@ -84,8 +88,119 @@ def test_a_row_that_the_model_needs_is_found():
     assert claims_of(result)["position-0-needed"].verdict == "holds"
 
 
+WIDE = synthetic.architecture(n_ctx=N, d_model=104, n_layer=LAYERS)
+HEADS = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS, n_head=4, vocab_size=60)
+SPECIAL = (0, 1, 2)
+
+
+def sinks(share, *, by_content):
+    """Return attention of which every head gives the first token a share: always, or where tokens differ."""
+
+    def of(layer, ids, silenced):
+        n = ids.shape[1]
+        weights = np.tile(np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None], (len(ids), 4, 1, 1))
+        shares = np.where((ids[:, 2:] != ids[:, 1:-1]).any(axis=1), share, 0 if by_content else share)
+        weights *= 1 - shares[:, None, None, None]
+        weights[..., 0] += shares[:, None, None]
+        return weights
+
+    return of
+
+
+def with_sinks(attend, bos=None):
+    run: Any = StandIn(HEADS, None, kind=None, length=N, affords=99, attend=attend)
+    run.bos = bos
+    return FINDING.measure(Inputs({}, HEADS, synthetic.vocabulary(60, special=SPECIAL), run=run))
+
+
+@pytest.mark.parametrize(
+    ("share", "by_content", "verdict"), [(0.5, False, "holds"), (0.5, True, "fails"), (0.1, False, "untested")]
+)
+def test_sinks_by_position_and_by_content_are_told_apart(share, by_content, verdict):
+    found = with_sinks(sinks(share, by_content=by_content), bos=1)
+    shares = {(row["tokens"], row["with_bos"]): row["share"] for row in found.metrics["first_token"]["rows"]}
+    differing = float(share > 0.3)
+    expected = {"text": differing, "random": differing, "repeated": 0.0 if by_content else differing}
+    assert shares == {(kind, bos): found for kind, found in expected.items() for bos in (False, True)}
+    assert claims_of(found)["sink-by-position"].verdict == verdict
+
+
+def test_what_sequences_hold():
+    seen = []
+
+    def attend(layer, ids, silenced):
+        seen.append(ids)
+        return sinks(0.5, by_content=False)(layer, ids, silenced)
+
+    with_sinks(attend, bos=1)
+    with_bos, bare, begun, equal, equal_begun = (ids for ids in seen[LAYERS::LAYERS])
+    assert {ids.shape[1] for ids in seen[LAYERS:]} == {64}
+    assert all((ids[:, 0] == 1).all() for ids in (with_bos, begun, equal_begun))
+    np.testing.assert_array_equal(begun[:, 1:], bare[:, :-1])
+    assert not np.isin(bare, SPECIAL).any()
+    assert len(np.unique(bare)) > 50
+    assert (equal == equal[:, :1]).all()
+    run = StandIn(HEADS, None, length=N)
+    assert np.bincount(run.text.ids)[equal[:, 0]].min() >= np.sort(np.bincount(run.text.ids))[-8]
+
+
+def test_a_token_that_is_not_special_begins_no_text():
+    rows = with_sinks(sinks(0.5, by_content=False), bos=7).metrics["first_token"]["rows"]
+    assert not any(row["with_bos"] for row in rows)
+
+
+def test_an_encoder_has_no_sink_by_position():
+    encoder = replace(HEADS, causal=False)
+    found = measure_run(FINDING, encoder, attend=sinks(0.5, by_content=False), affords=16)
+    assert found.metrics["first_token"] is None
+    assert claims_of(found)["sink-by-position"].verdict == "untested"
+
+
+def massive(size, channels=WIDE.d_model):
+    """Return a stream in which one channel has a size at position 0 of layer 1 in all windows, half at layer 0."""
+
+    def of(stage, ids):
+        made = np.random.default_rng(stage).standard_normal((*ids.shape, channels))
+        made[:, 0, CHANNEL] = size * (0.4, 1.0, 0.1)[stage]
+        return made
+
+    return of
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(70_000.0, "holds"), (40_000.0, "partly"), (200.0, "fails")])
+def test_an_activation_beyond_float16_is_found(size, verdict):
+    found = measure_run(FINDING, WIDE, states=massive(size), affords=99)
+    row = found.metrics["largest"][1]
+    assert (row["size"], row["channel"], row["position"]) == (size, CHANNEL, 0)
+    assert row["over_median"] == pytest.approx(size / 0.6745, rel=0.03)
+    assert claims_of(found)["beyond-float16"].verdict == verdict
+    assert ("begin at layer 1" in claims_of(found)["beyond-float16"].answer) is (verdict == "holds")
+
+
+@pytest.mark.parametrize(
+    ("costs", "verdict"),
+    [({CHANNEL: 0.5}, "holds"), ({CHANNEL: 0.05}, "partly"), ({CHANNEL: 0.5, 9: 0.3}, "fails"), ({9: 0.5}, "fails")],
+)
+def test_a_loss_that_hangs_on_one_number_is_found(costs, verdict):
+    found = measure_run(FINDING, WIDE, states=massive(200.0), costs=costs, affords=99)
+    one = found.metrics["one_number"]
+    assert (one["layer"], one["channel"], one["position"]) == (1, CHANNEL, 0)
+    assert len(one["others"]) == 99
+    assert one["zeroed"]["mean"] == pytest.approx(costs.get(CHANNEL, 0), rel=0.05, abs=1e-9)
+    assert claims_of(found)["loss-hangs-on-one"].verdict == verdict
+
+
+def test_without_a_loss_or_with_few_channels_nothing_hangs_on_one():
+    without = measure_run(FINDING, WIDE, states=massive(200.0), predicts=False)
+    assert without.metrics["one_number"] is None
+    for found in (without, measured(size=200.0)):
+        assert claims_of(found)["loss-hangs-on-one"].verdict == "untested"
+
+
 def examples():
     yield measured(0.5, 200.0)
+    yield with_sinks(sinks(0.5, by_content=False))
+    yield measure_run(FINDING, WIDE, states=massive(200.0), affords=99)
 
 
 def nothing(seed):

@@ -280,6 +280,45 @@ def test_held_channels_have_their_values_everywhere(opened, name):
     np.testing.assert_array_equal(last_states(run, ids), before)
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_one_number_is_held_and_nothing_else(opened, name):
+    run, ids, held = opened(name), random_ids(3, N_IDS), 2.5
+    values = np.full((LAYERS + 1, N_IDS, 1), np.nan)
+    values[1, 3] = held
+    before, seen = {}, {}
+    run.hidden_states(ids, lambda stage, _, states: before.update({stage: states.copy()}))
+    with run.held([4], values, last=False):
+        run.hidden_states(ids, lambda stage, _, states: seen.update({stage: states.copy()}))
+    expected = before[1].copy()
+    expected[:, 3, 4] = held
+    np.testing.assert_array_equal(seen[0], before[0])
+    np.testing.assert_array_equal(seen[1], expected)
+    assert not np.array_equal(seen[2], before[2])
+
+
+def test_a_number_that_is_held_gives_the_loss_of_a_plain_hook(opened):
+    import torch
+
+    run = opened("gpt2")
+    ids = random_ids(3, N_IDS)
+    values = np.full((LAYERS + 1, N_IDS, 1), np.nan)
+    values[1, 0] = 0.0
+
+    def hook(_, args):
+        args[0][:, 0, 4] = 0.0
+
+    run.stage_means(ids)  # what is kept lets the changed run begin at the block
+    with run.held([4], values, last=False):
+        found = run.loss(as_windows(ids)).per_window()
+    handle = run._model.transformer.h[1].register_forward_pre_hook(hook)
+    with torch.inference_mode():
+        logits = run._model(torch.as_tensor(ids, dtype=torch.long)).logits
+    handle.remove()
+    wanted = torch.as_tensor(ids[:, 1:], dtype=torch.long)
+    costs = torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), wanted, reduction="none").mean(dim=1)
+    np.testing.assert_allclose(found, costs.numpy(), rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["encoder", "gpt2"])
 def test_a_model_that_ends_with_a_block_can_be_left_alone_there(opened, name):
     run, ids = opened(name), random_ids(3, N_IDS)

@@ -6,14 +6,14 @@ activations in large language models" (2024).
 
 from generators.findings.anchor import claims, figures, measure
 from generators.findings.contract import Finding
-from generators.findings.inputs import RUN
+from generators.findings.inputs import RUN, TOKENS
 from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="anchor",
     words=words_of(__name__),
     needs=(RUN,),
-    uses=("position_embedding",),
+    uses=("position_embedding", TOKENS),
     config=("n_layer", "n_head", "d_model", "causal"),
     metrics=measure.AnchorMetrics,
     measure=measure.measure,

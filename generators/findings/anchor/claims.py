@@ -8,6 +8,10 @@ from generators.findings.measured import Measurements
 
 ELSEWHERE = 10.0  # multiple of the same channel at other positions
 FEWEST_ERRORS = 3
+FEWEST_HEADS, LEAST_SHARE = 3, 0.05  # heads that rest on the first token on text
+FLOAT16 = 65504.0  # the largest number of float16
+OTHERS = 99  # other channels, so that a random one is first 1 time in 100
+TIMES = 2.0  # multiple of the most costly of these
 
 
 def massive(rows: list[AnchorStageRow]) -> AnchorStageRow:
@@ -54,6 +58,49 @@ def position_0_needed(m: AnchorMetrics) -> Evidence | Untested:
     )
 
 
+@claim("sink-by-position", holds=0.5, partly=0.25, form=share, fewest=FEWEST_HEADS, least=LEAST_SHARE)
+def by_position(m: AnchorMetrics) -> Evidence | Untested:
+    found = m["first_token"]
+    if found is None:
+        return Untested("encoder")
+    bare = {row["tokens"]: row for row in found["rows"] if not row["with_bos"]}
+    begun = next((row["share"] for row in found["rows"] if row["with_bos"]), None)
+    if found["on_text"] < max(FEWEST_HEADS, LEAST_SHARE * len(m["heads"])):
+        return Untested("few-sinks", {"count": found["on_text"], "heads": len(m["heads"]), "begun": begun})
+    if bare["text"]["sequences"] < 2:
+        return Untested("one-window")
+    return Evidence(
+        found["kept"],
+        {"text": bare["text"]["share"], "repeated": bare["repeated"]["share"], "elsewhere": found["elsewhere"]},
+        baseline=0.0,
+        interval=(found["low"], found["high"]),
+        extra_condition_met=bare["repeated"]["share"] > found["elsewhere"],
+    )
+
+
+@claim("beyond-float16", holds=FLOAT16, partly=FLOAT16 / 2, form="{:,.0f}")
+def beyond_float16(m: AnchorMetrics) -> Evidence:
+    row = max(m["largest"], key=lambda row: row["size"])
+    first = next((row["layer"] for row in m["largest"] if row["size"] >= FLOAT16), None)
+    return Evidence(row["size"], {"row": row, "first": first, "windows": m["ran"]["windows"]})
+
+
+@claim("loss-hangs-on-one", holds=0.1, partly=0.02, form="{:.2f} nats", times=TIMES)
+def hangs_on_one(m: AnchorMetrics) -> Evidence | Untested:
+    found = m["one_number"]
+    if found is None:
+        return Untested("no-loss")
+    if len(found["others"]) < OTHERS:
+        return Untested("few-channels", {"count": len(found["others"])})
+    most, zeroed = max(found["others"]), found["zeroed"]
+    return Evidence(
+        zeroed["mean"],
+        {"found": found, "most": most},
+        interval=(zeroed["low"], zeroed["high"]),
+        extra_condition_met=found["few_zeroed"] >= TIMES * most,
+    )
+
+
 def heads(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[Fact]:
     on_first = [row["on_first"] for row in found.metrics["heads"]]
     if len(on_first) == count:
@@ -70,5 +117,5 @@ def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[
     )
 
 
-RULES = (rests_on_first, massive_at_first, position_0_needed)
+RULES = (rests_on_first, massive_at_first, position_0_needed, by_position, beyond_float16, hangs_on_one)
 FACTS: Facts[AnchorMetrics] = Facts(entities={"head": heads, "channel": channels})

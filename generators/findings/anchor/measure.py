@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from generators.base.runs import Run, WindowLoss, Windows
 from generators.findings import running
+from generators.findings.anchor import first_token, largest
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import drawn
@@ -16,7 +17,8 @@ WINDOWS = 64
 FIRST_QUERY = 64  # first query that counts for attention to the first token; at most half a window
 OTHER_ROWS = 99  # other rows of P, each replaced alone
 FEW_WINDOWS = 4  # windows per single-row ablation
-PASSES = 6 * WINDOWS + (OTHER_ROWS + 2) * FEW_WINDOWS
+MORE = (first_token.RUNS * first_token.LENGTH + largest.RUNS * largest.LENGTH) // 256  # windows of 256 tokens
+PASSES = 6 * WINDOWS + (OTHER_ROWS + 2) * FEW_WINDOWS + MORE
 FEWEST_POSITIONS = 100  # positions needed for a null over positions, including the first
 
 
@@ -76,6 +78,9 @@ class AnchorMetrics(TypedDict):
     stages: list[AnchorStageRow]
     massive_by_chance: StoredChance | None
     rows: RowCosts | None
+    first_token: first_token.FirstToken | None
+    largest: list[largest.LargestRow]
+    one_number: largest.OneNumber | None
     ran: running.Ran
 
 
@@ -85,11 +90,14 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
     windows = run.windows(WINDOWS, running.SEED, PASSES / WINDOWS)
     n = windows.ids.shape[1]
     early = min(FIRST_QUERY, n // 2)
-    looks = _attention(run, windows, early)
+    begun = first_token.length_of(run, windows)
+    parts = (slice(early, n), slice(begun // 2, begun))
+    looks, on_windows = first_token.looks_at(run, windows.ids, *parts)
     stages = [_Sizes(n, inputs.architecture.d_model) for _ in range(inputs.architecture.n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, _, states: stages[stage].add(states))
     stage_rows = [sizes.row(layer) for layer, sizes in enumerate(stages)]
-    largest = max(range(len(stages)), key=lambda layer: stage_rows[layer]["over_median"])
+    largest_rows = [sizes.largest(layer) for layer, sizes in enumerate(stages)]
+    massive = max(range(len(stages)), key=lambda layer: stage_rows[layer]["over_median"])
     rows = []
     for index in range(looks.shape[1]):
         mean = running.mean_over_windows(looks[:, index, 0], windows.files)
@@ -106,25 +114,25 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
         uniform=float(np.mean(1 / (queries + 1))) if inputs.architecture.causal else 1 / n,
         other_positions=float(looks[:, :, 1:].mean(axis=0).max()),
         stages=stage_rows,
-        massive_by_chance=stages[largest].chance(),
+        massive_by_chance=stages[massive].chance(),
         rows=None if P is None else _row_costs(run, windows, P[:n]),
+        first_token=first_token.first_token(run, windows, on_windows, inputs.vocabulary)
+        if inputs.architecture.causal
+        else None,
+        largest=largest_rows,
+        one_number=largest.one_number(run, windows, [each.sums for each in stages[:-1]]) if run.predicts else None,
         ran=running.ran(run, windows),
     )
     tables = {
         "heads": table_of("Heads by attention to the first token", AnchorHeadRow, rows),
         "stages": table_of("Activations at the first token by layer", AnchorStageRow, stage_rows),
+        "largest": table_of("The largest activation by layer", largest.LargestRow, largest_rows),
     }
+    found = metrics["first_token"]
+    if found is not None:
+        title = "Heads that rest on the first token, by kind of tokens"
+        tables["first"] = table_of(title, first_token.FirstTokenRow, found["rows"])
     return Measurements(metrics, tables)
-
-
-def _attention(run: Run, windows: Windows, early: int) -> Float[Array, "windows heads early"]:
-    found = np.zeros((len(windows.ids), run.architecture.n_layer, run.architecture.n_head, early))
-
-    def see(layer: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
-        found[begin : begin + len(weights), layer] = weights[:, :, early:, :early].mean(axis=2)
-
-    run.attention(windows.ids, see)
-    return found.reshape(len(found), -1, early)
 
 
 @dataclass
@@ -135,6 +143,7 @@ class _Sizes:
     d: int
     count: int = 0
     medians: float = 0.0
+    top: tuple[float, int, int] = (-1.0, 0, 0)  # the largest |activation|, its position and channel
     sums: Float[Array, "n d"] = field(init=False)
     norms: Float[Array, " n"] = field(init=False)
 
@@ -143,6 +152,8 @@ class _Sizes:
 
     def add(self, states: Float[Array, "batch n d"]) -> None:
         sizes = np.abs(states)
+        _, position, channel = np.unravel_index(np.argmax(sizes), sizes.shape)
+        self.top = max(self.top, (float(sizes.max()), int(position), int(channel)))
         self.count += len(states)
         self.sums += sizes.sum(axis=0, dtype=np.float64)
         self.norms += np.linalg.norm(states, axis=-1).sum(axis=0, dtype=np.float64)
@@ -154,6 +165,11 @@ class _Sizes:
 
     def chance(self) -> StoredChance | None:
         return drawn("other positions", self.over_median()[1:]) if self.n >= FEWEST_POSITIONS else None
+
+    def largest(self, layer: int) -> largest.LargestRow:
+        (size, position, channel), median = self.top, self.medians / self.count
+        ratio = size / median if median > 0 else 0.0
+        return largest.LargestRow(layer=layer, size=size, channel=channel, position=position, over_median=ratio)
 
     def row(self, layer: int) -> AnchorStageRow:
         channel = int(np.argmax(self.sums[0]))
