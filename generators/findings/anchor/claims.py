@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from generators.base.text import share
 from generators.findings.anchor.measure import AnchorMetrics, AnchorStageRow
-from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, Story
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
 
@@ -118,4 +118,6 @@ def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[
 
 
 RULES = (rests_on_first, massive_at_first, position_0_needed, by_position, beyond_float16, hangs_on_one)
-FACTS: Facts[AnchorMetrics] = Facts(entities={"head": heads, "channel": channels})
+FACTS: Facts[AnchorMetrics] = Facts(
+    entities={"head": heads, "channel": channels}, stories=(Story("loss-hangs-on-one", "anchor-largest", 30),)
+)
