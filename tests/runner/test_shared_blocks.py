@@ -8,6 +8,10 @@ from tests.runner.models import BERT, LAYERS, D, Kind, last_states, random_ids
 torch = pytest.importorskip("torch", reason="torch isn't installed")
 transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
 
+from generators.checkpoint.registry import FolderSource, Model  # noqa: E402
+from generators.checkpoint.sources import Places  # noqa: E402
+from generators.compute import plan  # noqa: E402
+from generators.findings import FINDINGS  # noqa: E402
 from generators.runner import modules, open_model  # noqa: E402
 from generators.runner.usual import in_usual_form  # noqa: E402
 from tests.runner.models import architecture, write_model  # noqa: E402
@@ -17,9 +21,13 @@ ALBERT = Kind("albert", False, "embeddings.position_embeddings.weight", {**BERT,
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
+def folder(tmp_path_factory):
+    return write_model(tmp_path_factory.mktemp("albert"), ALBERT)
+
+
+@pytest.fixture(scope="module")
+def both(folder):
     """Return a model as the atlas runs it, and as transformers does."""
-    folder = write_model(tmp_path_factory.mktemp("albert"), ALBERT)
     run = open_model(folder, architecture(ALBERT, d_embedding=D // 2), position_tensor=ALBERT.tensor)
     in_usual_form(run._model)
     return run, transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
@@ -126,3 +134,16 @@ def test_all_blocks_share_their_numbers_and_count_once_per_use(both):
     assert all(a.data_ptr() == b.data_ptr() for a, b in pairs)
     block = sum(each.numel() for each in model.encoder.albert_layer_groups.parameters())
     assert run.operations(N_IDS) >= 2.0 * N_IDS * LAYERS * block
+
+
+def test_findings_about_weights_measure_the_block_once(folder):
+    named = {finding.name: finding for finding in FINDINGS}
+    model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),))
+    opened = plan.open_model(model, Places())
+    record = plan.prepare(opened, []).record
+    assert (record.n_layer, record.shares_block) == (LAYERS, True)
+    measured = named["gains"].measure(plan.inputs(named["gains"], opened))
+    assert measured.metrics["n_layers"] == 1
+    assert [row["layer"] for row in measured.tables["norms"].named()] == [0]
+    assert opened.checkpoint.architecture.n_layer == LAYERS  # of a run there are as many as before
+    assert f"blocks.{LAYERS - 1}.attn.q" in opened.reading(named["heads"]).roles
