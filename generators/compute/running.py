@@ -4,7 +4,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
@@ -22,7 +22,8 @@ from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed, chosen_device
 from generators.runner.opening import MEMORY_FACTOR, Tensors, write_tokenizer
-from generators.runner.usual import in_usual_form
+from generators.runner.texts import TokenizedText, encode
+from generators.runner.usual import WHISPER, in_usual_form
 
 if TYPE_CHECKING:
     from generators.runner.own_samples import TextChoice
@@ -40,6 +41,7 @@ OTHER_SOFTWARE = "The model can't be run here: transformers doesn't open its fil
 FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
+ASKED = "<|startoftranscript|><|en|><|transcribe|><|notimestamps|>"
 OWN_SAMPLES = "own-samples"  # name in the cache
 SAMPLES_VERSION = 1  # raise when the text or the way samples are drawn changes
 CUT_TO = "cut_to_operations"  # recorded for runs that read fewer windows for lack of time
@@ -93,9 +95,10 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
     """
     if any(find_spec(name) is None for name in LIBRARIES):
         return NOT_INSTALLED
-    if files.stack is not None:
+    hears = checkpoint.architecture.family == WHISPER
+    if files.stack is not None and not hears:
         return "The model can't be run here: it is one half of a checkpoint that holds two."
-    if files.dialect.software and not files.is_gguf:
+    if files.dialect.software and not files.is_gguf and not hears:
         return OTHER_SOFTWARE
     if checkpoint.architecture.vocab_size is None:
         return NO_TOKENS
@@ -186,12 +189,14 @@ def _opened_in(
     folder: Path, files: Files, checkpoint: Checkpoint, device: str, tensors: Tensors | None = None
 ) -> "OpenedModel":
     text = run_text.checked_text(folder, checkpoint.architecture.vocab_size or 0)
+    if text is not None and checkpoint.architecture.family == WHISPER:
+        text = transcribed(folder, text)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
     stored = slot is not None and "formula" not in slot
     opened = open_model(
         folder,
         checkpoint.architecture,
-        position_tensor=checkpoint.record("position_embedding").name if stored else None,
+        position_tensor=_name_of(checkpoint, "position_embedding", files) if stored else None,
         first_row=slot.get("skip", 0) if slot is not None and stored else 0,
         device=device,
         threads=THREADS,
@@ -201,6 +206,17 @@ def _opened_in(
     )
     in_usual_form(opened._model)
     return opened
+
+
+def transcribed(folder: Path, text: TokenizedText) -> TokenizedText:
+    """Return a text as Whisper writes it: after what asks for English, where it knows several languages."""
+    asked = encode(folder, ASKED)
+    return replace(text, name=f"{text.name}, hearing silence", before=asked if len(asked) == 4 else text.before)
+
+
+def _name_of(checkpoint: Checkpoint, role: str, files: Files) -> str:
+    name = checkpoint.record(role).name
+    return next(iter(files.dialect.in_transformers(name)), name)
 
 
 def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":

@@ -18,6 +18,7 @@ from generators.base.sentences import first
 from generators.runner.budget import BATCH_BYTES, DEFAULT_BUDGET_S, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
+from generators.runner.usual import WHISPER, hearing_silence
 
 if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
@@ -160,7 +161,10 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, t
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     load = _from_pretrained if tensors is None else partial(_from_tensors, tensors)
-    if architecture.causal:
+    if architecture.family == WHISPER:
+        model, absent = load(transformers.AutoModelForSpeechSeq2Seq, folder, config)
+        model = model if absent else hearing_silence(model)
+    elif architecture.causal:
         model, absent = load(transformers.AutoModelForCausalLM, folder, config)
     else:
         try:

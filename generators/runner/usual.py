@@ -9,6 +9,29 @@ from typing import Any
 from generators.runner import modules
 
 LONG = "longrope"
+WHISPER = "whisper--decoder"
+SILENCE = -1.5  # what Whisper's own preprocessing makes of it: (log10(1e-10) + 4) / 4 in every band
+
+
+def hearing_silence(pair: Any) -> Any:
+    """Return Whisper's decoder as a model of its own that hears 30 seconds of silence."""
+    import torch
+    from transformers import WhisperForCausalLM
+
+    config = pair.config
+    with torch.no_grad():
+        sound = torch.full((1, config.num_mel_bins, 2 * config.max_source_positions), SILENCE)
+        heard = pair.model.encoder(sound).last_hidden_state
+
+    def hear(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        ids = kwargs["input_ids"]
+        return args, {**kwargs, "encoder_hidden_states": heard.to(ids.device).expand(len(ids), -1, -1)}
+
+    with torch.device("meta"):
+        alone = WhisperForCausalLM(config)
+    alone.model.decoder, alone.proj_out = pair.model.decoder, pair.proj_out
+    alone.model.decoder.register_forward_pre_hook(hear, with_kwargs=True)
+    return alone
 
 
 def in_usual_form(model: Any) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -90,6 +90,7 @@ class Dialect:
         parts: what the table calls a tensor -> which part it is of a tensor of the file.
         layouts: patterns of names in the file, and how such a tensor is stored.
         adds_one: gains are stored with the 1 that transformers adds to them (Gemma).
+        pieces: what transformers calls the equal parts of a tensor of the file, where modules don't say it.
         names_all: its table names every tensor of such a file.
         note: what a model's page says of its numbers.
     """
@@ -101,19 +102,22 @@ class Dialect:
     parts: Mapping[str, FusedPart] = field(default_factory=dict)
     layouts: tuple[tuple[str, Layout], ...] = ()
     adds_one: bool = False
+    pieces: Callable[[str], tuple[str, ...]] | None = None
     names_all: bool = False
     note: str | None = None
 
     def layout(self, name: str) -> Layout | None:
         return next((layout for pattern, layout in self.layouts if re.search(pattern, name)), None)
 
-    def in_transformers(self, name: str) -> str | None:
-        """Return what transformers calls a tensor of the file; None if it has no such tensor."""
+    def in_transformers(self, name: str) -> tuple[str, ...]:
+        """Return what transformers calls a tensor of the file, or its equal parts; nothing if it has none such."""
+        if self.pieces is not None:
+            return self.pieces(name)
         module, dot, kind = name.rpartition(".")
         layer = re.search(r"\.(\d+)\.", name)
         here = module if layer is None else module.replace(layer[0], ".{i}.", 1)
         there = next((there for there, ours in self.modules.items() if ours == here), None)
-        return None if there is None else f"{there.format(i=layer and layer[1])}{dot}{kind}"
+        return () if there is None else (f"{there.format(i=layer and layer[1])}{dot}{kind}",)
 
     def spoken(self, family: Family) -> Family:
         if not self.modules and not self.tensors:

@@ -209,12 +209,13 @@ class Files:
         """Yield tensors as transformers names and stores them, widened to float32."""
         plain, others = set(self._stored_names), self.dialect.software
         for name in self.names():
-            there = self.dialect.in_transformers(name) if others else name
-            if there is not None and (others or (name in plain and self.header(name).dtype in FLOATING)):
+            there = self.dialect.in_transformers(name) if others else (name,)
+            if there and (others or (name in plain and self.header(name).dtype in FLOATING)):
                 layout, header = self.layout(name), self.header(name)
                 tensor = self._all_of(name).astype(np.float32, copy=False).reshape(header.shape)
                 tensor = tensor if layout is None else np.ascontiguousarray(layout.of(tensor))
-                yield there, tensor - 1 if self.dialect.adds_one and there.endswith("norm.weight") else tensor
+                adds_one = self.dialect.adds_one and there[0].endswith("norm.weight")
+                yield from zip(there, np.split(tensor - 1 if adds_one else tensor, len(there)), strict=True)
 
     def weight_files(self) -> list[str]:
         """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""

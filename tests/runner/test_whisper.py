@@ -1,0 +1,107 @@
+"""Whisper's decoder is run as in the whole model that hears silence."""
+
+import json
+
+import numpy as np
+import pytest
+
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places, in_folder
+from generators.compute import plan, running
+from generators.runner.texts import TokenizedText
+from generators.runner.usual import SILENCE
+from tests.checkpoint import other_software as other
+from tests.runner.models import KINDS, write_tokenizer
+
+torch = pytest.importorskip("torch", reason="torch isn't installed")
+transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
+
+V = 50_300  # beyond the tokens that Whisper's config names where a file says nothing
+
+
+@pytest.fixture(scope="module")
+def whole():
+    torch.manual_seed(0)
+    config = transformers.WhisperConfig(**{**other.WHISPER_CONFIG, "vocab_size": V}, attn_implementation="eager")
+    model = transformers.WhisperForConditionalGeneration(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter) * ("encoder.embed_positions" not in name))
+    return model
+
+
+def in_ct2(whole):
+    """Return all tensors of a model as CTranslate2 names and joins them."""
+    state = {name: tensor.numpy() for name, tensor in whole.state_dict().items()}
+    out = other.whisper_in_ct2(state)
+    for i in range(2):
+        theirs, ours = f"model.decoder.layers.{i}.encoder_attn", f"decoder/layer_{i}/attention"
+        out |= {f"{ours}/layer_norm/gamma": state[f"{theirs}_layer_norm.weight"]}
+        out |= {f"{ours}/layer_norm/beta": state[f"{theirs}_layer_norm.bias"]}
+        for module, names in {"linear_0": "q_proj", "linear_1": "k_proj v_proj", "linear_2": "out_proj"}.items():
+            for kind, shape in (("weight", (16, 16)), ("bias", 16)):
+                parts = [state.get(f"{theirs}.{name}.{kind}", np.zeros(shape, np.float32)) for name in names.split()]
+                out[f"{ours}/{module}/{kind}"] = np.concatenate(parts)
+    convolutions = {name: array for name, array in state.items() if "conv" in name}
+    return out | {name.removeprefix("model.").replace(".", "/"): array for name, array in convolutions.items()}
+
+
+@pytest.fixture(scope="module", params=["safetensors", "CTranslate2"])
+def run(request, whole, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whisper")
+    if request.param == "safetensors":
+        whole.save_pretrained(folder)
+    else:
+        other.write_ctranslate2(folder / "model.bin", in_ct2(whole))
+    write_tokenizer(folder, KINDS["gpt2"])
+    np.save(folder / "held_out_tokens.npy", np.random.default_rng(0).integers(0, V, 2000).astype(np.uint16))
+    model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),), stack="decoder")
+    opened = plan.open_model(model, Places())
+    assert opened.why_no_run is None
+    return opened.run
+
+
+def test_it_is_the_decoder_of_a_model_that_hears_silence(whole, run):
+    ids = np.random.default_rng(1).integers(0, V, (5, 9)).astype(np.int32)
+    sound = torch.full((5, 80, 24), SILENCE)
+    with torch.no_grad():
+        asked = {"input_features": sound, "decoder_input_ids": torch.as_tensor(ids)}
+        found = whole(**asked, output_attentions=True, output_hidden_states=True)
+    logits, looks, states = [], {}, {}
+    run.logits(ids, lambda _, each: logits.append(each.copy()))
+    run.attention(ids, lambda layer, _, each: looks.setdefault(layer, []).append(each.copy()))
+    run.hidden_states(ids, lambda stage, _, each: states.setdefault(stage, []).append(each.copy()))
+    np.testing.assert_allclose(np.concatenate(logits), found.logits, atol=1e-4)
+    for layer in range(2):
+        np.testing.assert_allclose(np.concatenate(looks[layer]), found.decoder_attentions[layer], atol=1e-5)
+    for stage in range(3):
+        np.testing.assert_allclose(np.concatenate(states[stage]), found.decoder_hidden_states[stage], atol=1e-4)
+    assert run.position_kind == "table"
+
+
+def test_silence_is_what_its_own_preprocessing_makes_of_it():
+    made = transformers.WhisperFeatureExtractor()(np.zeros(16_000), sampling_rate=16_000, return_tensors="np")
+    np.testing.assert_allclose(made["input_features"], SILENCE, atol=1e-6)
+
+
+def test_every_tensor_of_ctranslate2_has_its_name_in_transformers(whole, tmp_path):
+    other.write_ctranslate2(tmp_path / "model.bin", in_ct2(whole))
+    found = dict(in_folder(tmp_path, stack="decoder").as_transformers())
+    for name, tensor in whole.state_dict().items():
+        np.testing.assert_array_equal(found.pop(name), tensor, err_msg=name)
+    assert all(name.endswith("k_proj.bias") and not array.any() for name, array in found.items())
+
+
+def test_a_text_comes_after_what_asks_for_english(tmp_path):
+    write_tokenizer(tmp_path, KINDS["gpt2"])
+    text = TokenizedText("a text", "0", np.zeros(9, np.int32), before=(7,))
+    assert running.transcribed(tmp_path, text).before == (7,)  # a tokenizer without such tokens
+    tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
+    names = running.ASKED.replace("><", "> <").split()
+    as_is = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    tokenizer["added_tokens"] = [{"id": 40 + i, "content": name, **as_is} for i, name in enumerate(names)]
+    tokenizer["model"]["vocab"] |= {name: 40 + i for i, name in enumerate(names)}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    asked = running.transcribed(tmp_path, text)
+    assert asked.before == (40, 41, 42, 43)
+    assert asked.name == "a text, hearing silence"
