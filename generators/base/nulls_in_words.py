@@ -16,7 +16,6 @@ IN_WORDS = {
     "frequencies that only drift along the ids as the real ones do": "frequencies that only drift along the ids",
     "positions with their channels exchanged at random": "random permutations of the channels",
     "tokens with their channels exchanged at random": "random permutations of the channels",
-    "axes turned at random that lead by as much": "random axes that lead by as much",
     "tokens of this spectrum about zero, whose mean is an accident": "tokens with this spectrum, centered at zero",
     "planes of tokens turned at random": "random planes",
     "as many tokens drawn at random": "random tokens",
