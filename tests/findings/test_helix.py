@@ -394,6 +394,8 @@ def test_thresholds():
         "constant-norms": (0.05, 0.1),
         "look-back": (0.5, 0.25),
         "low-rank": (0.99, 0.95),
+        "untrained-rows": (2.0, 2.0),
+        "seam": (None, None),
     }
 
 

@@ -160,7 +160,7 @@ def _rank(values: Float[Array, " d"], channel: int) -> int:
 
 
 def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights) -> GainsChances:
-    """Return the same numbers with P turned at random against the gains, and with channels permuted in every layer."""
+    """Return the same numbers with P turned at random against the gains, or channels permuted in every layer."""
     rng = np.random.default_rng(SEED)
     first, down = gains["ln1"].get(0), None
     if first is not None and np.ptp(first) and len(weights.get("position_embedding", ())) > 1:
