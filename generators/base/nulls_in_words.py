@@ -18,6 +18,7 @@ IN_WORDS = {
     "tokens with their channels exchanged at random": "random permutations of the channels",
     "tokens of this spectrum about zero, whose mean is an accident": "tokens with this spectrum, centered at zero",
     "planes of tokens turned at random": "random planes",
+    "the largest of axes turned at random": "the largest of random axes",
     "as many tokens drawn at random": "random tokens",
     "the best axes of tokens turned at random": "the best of random axes",
     "positions turned at random against the tokens": "random rotations of the positions",

@@ -6,7 +6,7 @@ from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
 from generators.findings.attention.measure import CORNER, AttentionMetrics, LayerShare, Matrix, RawAndFolded, Source
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
-from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.judging import Evidence, Untested, claim, strictest
 from generators.findings.measured import Interval, Measurements, StoredChance
 
 ReadNull = Literal["reads_tokens", "writes_positions", "mlp_reads_tokens"]
@@ -139,6 +139,16 @@ def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[
         yield from _previous(both, WITH_TOKENS)
 
 
+@claim("query-bias-channel", holds=5.0, partly=3.0, form=two)
+def favors_channel(m: AttentionMetrics) -> Evidence | Untested:
+    found = m["query_bias"]
+    if found is None:
+        return Untested("no-query-bias")
+    sides = [found["raw"], found["folded"] or found["raw"]]
+    least = min(side["lead"] for side in sides)
+    return Evidence(least, {"bias": found}, chance=strictest(side["chance"] for side in sides))
+
+
 def _previous(each: Sequence[Head] | Sequence[TokenHead], how: str) -> Iterator[Fact]:
     weights = [row["weight_at_1"] for row in each]
     yield EntityNumbers(f"weight on the previous token, {how}", weights, "kernel-map", "largest")
@@ -163,5 +173,6 @@ RULES = (
     mlp_ignores,
     by_position_alone,
     with_tokens,
+    favors_channel,
 )
 FACTS = Facts(entities={"head": heads})

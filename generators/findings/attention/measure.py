@@ -7,6 +7,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.attention.heads import Head, positional_heads
+from generators.findings.attention.query_bias import QueryBias, query_bias
 from generators.findings.attention.with_tokens import (
     Seen,
     TokenHead,
@@ -105,6 +106,7 @@ class AttentionMetrics(TypedDict):
     top5: dict[Source, dict[Matrix, RawAndFolded]]
     positional_kernels: PositionalKernels
     token_kernels: TokenKernels | None
+    query_bias: QueryBias | None
     chance: AttentionChances
     n_layers: int
     n_heads: int
@@ -131,6 +133,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     top5, panels = _layer_0(weights, bases)
     heads = positional_heads(weights, architecture, P)
     seen = kernels_with_tokens(inputs, P) if can_have_tokens(weights, architecture) else None
+    bias, bias_table, bias_arrays = query_bias(weights, architecture)
     metrics = AttentionMetrics(
         k=k,
         chance_share=k / d,
@@ -145,6 +148,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
             "interval_of_best": heads.interval_of_best,
         },
         token_kernels=None if seen is None else seen.kernels,
+        query_bias=bias,
         chance={
             **_chance(weights, k, d, "E" in bases),
             "previous_token": _on_random_keys(heads.unordered),
@@ -153,7 +157,8 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
         n_layers=architecture.n_layer,
         n_heads=architecture.n_head,
     )
-    return Measurements(metrics, _tables(metrics, shares), {**panels, **heads.near(), **_near(seen)})
+    arrays = {**panels, **heads.near(), **_near(seen), **bias_arrays}
+    return Measurements(metrics, _tables(metrics, shares) | bias_table, arrays)
 
 
 def _positions(weights: Weights) -> Float[Array, "n d"]:
