@@ -167,7 +167,7 @@ def seam(m: HelixMetrics) -> Evidence | Untested:
     found = _trained(m)
     if isinstance(found, Untested):
         return found
-    clearest = max(found["seams"], key=lambda one: one["beyond"] / _by_chance(one)["limit"])
+    clearest = max(found["seams"], key=lambda one: one["beyond"] / max(_by_chance(one)["limit"], ROUNDED_EVEN))
     null = _by_chance(clearest)
     return Evidence(clearest["beyond"], {"seam": clearest}, chance=null, holds_at=_least_jump(null))
 

@@ -20,7 +20,7 @@ WINDOW = 8  # rows whose median is compared
 START = 16  # the first row in so many is left out: there the curve may fray
 FEWEST = 5 * WINDOW
 NEARLY = 0.9  # of the largest factor: the break is at the first row that has so much
-LEAST = 1e-3  # of the median norm: what shorter rows count as
+LEAST = 1e-3  # of the largest norm, or step: what smaller ones count as
 LONG, FEWER = 16_384, 99  # positions from which fewer curves are drawn
 Series = Literal["norms", "steps"]
 
@@ -71,7 +71,7 @@ def first_counted(n: int) -> int:
 
 def norms_of(P: Float[Array, "n d"]) -> Float[Array, " n"]:
     norms = np.linalg.norm(P, axis=1)
-    return np.maximum(norms, LEAST * float(np.median(norms)))
+    return np.maximum(norms, LEAST * norms.max())
 
 
 def neighbor_cosines(P: Float[Array, "n d"]) -> Float[Array, " steps"]:
@@ -128,7 +128,7 @@ def _seams(P: Float[Array, "n d"], start: int, width: float) -> list[Seam]:
 
 def log_lengths(rows: Float[Array, "n d"]) -> dict[Series, Float[Array, " m"]]:
     lengths: dict[Series, Array] = {"norms": np.linalg.norm(rows, axis=1), "steps": curve.step_lengths(rows)}
-    return {name: np.log(np.maximum(each, LEAST * np.median(each))) for name, each in lengths.items()}
+    return {name: np.log(np.maximum(each, LEAST * each.max())) for name, each in lengths.items()}
 
 
 def jumps(logs: Float[Array, " m"]) -> Float[Array, " places"]:
