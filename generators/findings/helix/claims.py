@@ -236,7 +236,7 @@ RULES = (
 )
 FACTS = Facts(
     entities={"position": positions},
-    stories=(Story("winding", "helix", 10),),
+    stories=(Story("winding", "helix", 10), Story("untrained-rows", "norms", 20)),
     by_chance=by_chance,
     curve=FollowedCurve("curve", "helix", "The curve of P", "The position embeddings in their own three components"),
 )
