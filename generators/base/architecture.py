@@ -60,6 +60,7 @@ class Architecture:
     slopes: tuple[float, ...] = ()  # ALiBi: what a score loses per position of distance, one per head
     buckets: Buckets | None = None  # buckets of relative biases
     windows: tuple[int | None, ...] = ()  # one per layer: how many keys a query sees on a side, itself included
+    shares_block: bool = False  # one block is used in all layers
     d_embedding: int | None = None  # width of the embeddings where it isn't d_model
     embedding_scale: float = 1.0  # factor of token embeddings before positions are added
     # The settings of config.json from which rotations, slopes and scales were computed, and the sizes that they use.

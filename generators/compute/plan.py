@@ -6,7 +6,7 @@ is bytes and integers that files hold: no computed number, whose last digits dep
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray as Array
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 # Published fields of an architecture.
-SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
+SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm", "shares_block")
 SAID_BY_TABLE = ("causal", "post_norm")
 FIELDS = frozenset(each.name for each in fields(Architecture))
 COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that tables compute from config.json
@@ -158,11 +158,18 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
     made_of = {
         "finding": finding.name,
         "version": finding.version,
-        "config": _config(finding, checkpoint.architecture),
+        "config": _config(finding, seen_by(finding, checkpoint)),
         "tensors": {role: [checkpoint.content(role), checkpoint.layout(role)] for role in read.roles},
         **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
     }
     return Plan(finding, tensors, content_digest(made_of))
+
+
+def seen_by(finding: Finding[Any], checkpoint: Checkpoint) -> Architecture:
+    """Return the architecture as a finding sees it: a block that all layers share is one layer until it is run."""
+    architecture = checkpoint.architecture
+    once = architecture.shares_block and RUN not in finding.needs
+    return replace(architecture, n_layer=1) if once else architecture
 
 
 def _config(finding: Finding[Any], architecture: Architecture) -> dict[str, Any]:
@@ -177,7 +184,7 @@ def _config(finding: Finding[Any], architecture: Architecture) -> dict[str, Any]
 def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
     return Inputs(
         weights=_Declared(opened.checkpoint, opened.reading(finding).roles),
-        architecture=_DeclaredFields(finding, opened.checkpoint.architecture),
+        architecture=_DeclaredFields(finding, seen_by(finding, opened.checkpoint)),
         vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
         frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
         run=opened.run if finding.can_use(RUN) and not opened.why_no_run else None,
@@ -185,7 +192,7 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
 
 
 def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
-    family, n_layer = checkpoint.family, checkpoint.architecture.n_layer
+    family, n_layer = checkpoint.family, seen_by(finding, checkpoint).n_layer
     wanted = {pattern: roles((pattern,), n_layer) for pattern in (*finding.needs, *finding.uses)}
     absent = {role: checkpoint.missing_for(role) for each in wanted.values() for role in each}
     there = tuple(role for role, lacking in absent.items() if not lacking)

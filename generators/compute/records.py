@@ -72,6 +72,11 @@ class ModelRecord(Record):
     vocab_size: int | None
     causal: bool | None = Field(description="null where the atlas has no table for models of this type")
     post_norm: bool | None = Field(description="null where the atlas has no table for models of this type")
+    shares_block: bool = Field(
+        default=False,
+        exclude_if=lambda shares: not shares,
+        description="whether one block is used in all layers; findings about weights measure it once, as layer 0",
+    )
     source: SourceRecord
     traffic: TrafficRecord | None = Field(default=None, description="null where weights lay on the machine")
     licence: Shown | None = None

@@ -6,7 +6,7 @@ from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
 from generators.findings.inputs import NotApplicableError, Weights
-from generators.findings.sizes import check_width
+from generators.findings.sizes import NORM, PROJECTION, check_width
 from generators.maths.distances import bias_by_offset, slope_biases, turned
 from generators.maths.kernels import Scoring, by_head, layer_norm, rms_norm
 
@@ -17,8 +17,8 @@ ROLES = (
     "blocks.*.attn.q.bias",
     "blocks.*.attn.k.bias",
     "blocks.*.attn.relative_bias",
-    "embedding_norm.gain",
-    "embedding_norm.bias",
+    *(f"{NORM}.{part}" for part in ("gain", "bias")),
+    *(PROJECTION, f"{PROJECTION}.bias"),
 )
 CONFIG = (
     "n_layer",
@@ -41,7 +41,10 @@ Rows = Float[Array, "n d"]
 
 def stream_of(weights: Weights, architecture: Architecture, P: Rows) -> Rows:
     """Return what the stream is before the first block where P is all that enters it."""
-    check_width(P, weights["blocks.0.attn.q"])
+    rows = normed(weights, NORM, P, architecture)
+    if PROJECTION in weights:
+        rows = rows @ weights[PROJECTION] + weights.get(f"{PROJECTION}.bias", 0)
+    check_width(rows, weights["blocks.0.attn.q"])
     if architecture.positions == "relative" and architecture.buckets is None:
         raise NotApplicableError(
             "Queries and keys are compared with embeddings of their distance too (DeBERTa): what positions do to "
@@ -52,7 +55,7 @@ def stream_of(weights: Weights, architecture: Architecture, P: Rows) -> Rows:
             "Scores have a bias by distance that isn't in this checkpoint: what positions do to attention can't be "
             "told from the position embedding alone."
         )
-    return normed(weights, "embedding_norm", P, architecture)
+    return rows
 
 
 def queries_and_keys(

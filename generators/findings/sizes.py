@@ -1,4 +1,6 @@
-"""The smallest matrices that a finding speaks about: below, everything holds by accident."""
+"""The smallest matrices that a finding speaks about (below, everything holds by accident); widths that must agree."""
+
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,6 +14,8 @@ FEWEST_CHANNELS = 16
 FEWEST_TOKENS = 100
 MOST_TOKENS = 300_000  # largest vocabulary compared in full: more than any known model has
 ASKED_TOKENS = 8192  # tokens sampled from a larger vocabulary
+NORM, PROJECTION = "embedding_norm", "embedding_projection"
+ENTERING = (f"{NORM}.gain", PROJECTION)  # roles that `InStream` reads beside the embeddings
 
 
 def check_positions(P: Array) -> None:
@@ -31,12 +35,41 @@ def asked_tokens(E: Float[Array, "V d"]) -> Int[Array, " tokens"] | None:
     return spread_ids(len(E), ASKED_TOKENS) if len(E) > MOST_TOKENS else None
 
 
+class InStream(Mapping[str, Array]):
+    """Weights with embeddings as wide as the stream: narrower ones (ALBERT) are normed and then projected into it.
+
+    What the norm divides by is left out, since it depends on token and position together; so are constants.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self._stored, self._projected = weights, PROJECTION in weights
+
+    def __getitem__(self, role: str) -> Array:
+        if role not in self:
+            raise KeyError(role)
+        rows = self._stored[role]
+        if not self._projected or role not in ("position_embedding", "token_embedding"):
+            return rows
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        return (centred * self._stored.get(f"{NORM}.gain", 1)) @ self._stored[PROJECTION]
+
+    def __contains__(self, role: object) -> bool:
+        return role in self._stored and not (self._projected and str(role).startswith(NORM))
+
+    def __iter__(self) -> Iterator[str]:
+        return (role for role in self._stored if role in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def check_width(embedding: Array, gain_or_matrix: Array) -> None:
     """Refuse embeddings that do not live in the stream itself."""
     width, d = embedding.shape[1], gain_or_matrix.shape[0]
     if width != d:
         raise NotApplicableError(
-            f"The embeddings have {width} channels and the stream has {d}: a projection stands in between."
+            f"The embeddings have {width} channels and the stream has {d}: a projection stands in between, "
+            "and it isn't in this checkpoint."
         )
 
 

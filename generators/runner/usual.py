@@ -3,6 +3,7 @@
 What they compute stays the same.
 """
 
+import copy
 from typing import Any
 
 from generators.runner import modules
@@ -13,6 +14,7 @@ LONG = "longrope"
 def in_usual_form(model: Any) -> None:
     _end_in_the_stream(model)
     _return_tuples(model)
+    _give_each_layer_a_block(model)
     _make_long_rotations(model)
 
 
@@ -37,6 +39,25 @@ def _return_tuples(model: Any) -> None:
     if model.config.model_type == "openai-gpt":
         for block in modules.find_blocks(model, model.config.n_layer):
             block.register_forward_hook(lambda _, args, output: tuple(output))
+
+
+def _give_each_layer_a_block(model: Any) -> None:
+    """Have every layer of ALBERT call a block of its own on the weights that all share.
+
+    Each use of the one block can then be followed and changed by itself.
+    """
+    from torch.nn import ModuleList, Parameter
+
+    if model.config.model_type != "albert":
+        return
+    (shared,) = model.base_model.encoder.albert_layer_groups
+    numbers = list(shared.parameters())
+
+    def block() -> Any:
+        return copy.deepcopy(shared, {id(each): Parameter(each.data, requires_grad=False) for each in numbers})
+
+    count = model.config.num_hidden_groups = model.config.num_hidden_layers
+    model.base_model.encoder.albert_layer_groups = ModuleList(block() for _ in range(count))
 
 
 def _make_long_rotations(model: Any) -> None:

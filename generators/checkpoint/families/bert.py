@@ -161,6 +161,10 @@ def _one_group(family: Family, settings: ModelConfig) -> Family:
     return _as_set(family, settings)
 
 
+def _shared(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+    return {"shares_block": fields["n_layer"] > 1}
+
+
 ALBERT = like(
     BERT,
     "albert",
@@ -177,6 +181,7 @@ ALBERT = like(
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
     ignores=("down_scale_factor",),
     variant=_one_group,
+    extra=_shared,
 )
 
 

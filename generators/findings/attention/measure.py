@@ -18,7 +18,7 @@ from generators.findings.attention.with_tokens import (
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, drawn
-from generators.findings.sizes import check_positions, check_width, nonconstant_positions
+from generators.findings.sizes import InStream, check_positions, check_width, nonconstant_positions
 from generators.maths.kernels import first_query
 from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import (
@@ -132,7 +132,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     """Measure how attention weights and MLP inputs overlap with P and E, and what positions alone attend to."""
     weights, architecture = inputs.weights, inputs.architecture
     P = _positions(weights)
-    sides = _sides(weights, P)
+    sides = _sides(InStream(weights))
     n, d = min(len(rows) for rows in sides.values()), weights["blocks.0.attn.q"].shape[0]
     k = subspace_size(n, d)
     bases: Bases = {source: right_singular_vectors(rows, d) for source, rows in sides.items()}
@@ -148,12 +148,12 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
         chance_top5=CORNER**2 / d,
         shares=_shares(shares, bases),
         top5=top5,
-        reads={} if P is None else _reads(weights, P),
+        reads=_reads(weights, sides["P"]) if "P" in sides else {},
         positional_kernels=None if heads is None else _kernels(heads, n, architecture.causal),
         token_kernels=None if seen is None else seen.kernels,
         query_bias=bias,
         chance={
-            "turned": _turned(weights, k, d, P),
+            "turned": _turned(weights, k, d, sides.get("P")),
             "previous_token": None if heads is None else _on_random_keys(heads.unordered),
             "previous_token_with_tokens": None if seen is None else _on_random_keys(seen.unordered),
         },
@@ -175,7 +175,8 @@ def _positions(weights: Weights) -> Float[Array, "n d"] | None:
     return P
 
 
-def _sides(weights: Weights, P: Float[Array, "n d"] | None) -> dict[Source, Array]:
+def _sides(weights: Weights) -> dict[Source, Array]:
+    P = _positions(weights)
     sides: dict[Source, Array] = {} if P is None else {"P": P}
     if "token_embedding" in weights:
         sides["E"] = weights["token_embedding"]

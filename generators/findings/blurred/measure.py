@@ -10,7 +10,7 @@ from generators.base.architecture import Architecture
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Measurements, table_of
 from generators.findings.positional import Rows, queries_and_keys, score_scale, scoring, stream_of
-from generators.findings.sizes import check_positions, check_width, nonconstant_positions
+from generators.findings.sizes import InStream, check_positions, check_width, nonconstant_positions
 from generators.maths.curve import grouped
 from generators.maths.kernels import Scoring, by_head, first_query
 
@@ -113,7 +113,7 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     P = nonconstant_positions(weights)
     if P is None:
         raise NotApplicableError("The rows of P are alike, all or all but the first: there is nothing to blur.")
-    check_width(P, weights["blocks.0.attn.q"])
+    check_width(InStream(weights)["position_embedding"], weights["blocks.0.attn.q"])
     reason = why_not(weights, architecture)
     arrays, variance = ({}, 0.0) if reason else _reduced(inputs, P)
     if not all(np.isfinite(array).all() for array in arrays.values()):

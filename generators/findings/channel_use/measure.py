@@ -128,7 +128,7 @@ def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tup
     if top is not None:
         found.setdefault(top["channel"], "ln2")
     P = nonconstant_positions(inputs.weights)
-    if P is not None:
+    if P is not None and P.shape[1] == inputs.architecture.d_model:
         found.setdefault(int(np.argmax(P[1:].std(axis=0))), "position")
     return list(found.items())
 

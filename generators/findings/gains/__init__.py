@@ -6,13 +6,14 @@ and channel 138 stands out in most LN2 layers.
 
 from generators.findings.contract import Finding
 from generators.findings.gains import claims, figures, measure
+from generators.findings.sizes import ENTERING
 from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="gains",
     words=words_of(__name__),
     needs=("blocks.*.ln2.gain",),
-    uses=("blocks.*.ln1.gain", "position_embedding", "token_embedding"),
+    uses=("blocks.*.ln1.gain", "position_embedding", "token_embedding", *ENTERING),
     config=("n_layer",),
     metrics=measure.GainsMetrics,
     measure=measure.measure,

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Inputs, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
-from generators.findings.sizes import check_channels, check_width
+from generators.findings.sizes import InStream, check_channels, check_width
 from generators.maths.blocks import mean_and_std
 from generators.maths.channels import (
     ConsistentChannel,
@@ -85,6 +86,7 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
     gains = {norm: _gains(inputs, norm) for norm in NORMS}
     first = next(iter(gains["ln2"].values()))
     check_channels(len(first))
+    inputs = replace(inputs, weights=InStream(inputs.weights))
     for role in ("position_embedding", "token_embedding"):
         if role in inputs.weights:
             check_width(inputs.weights[role], first)

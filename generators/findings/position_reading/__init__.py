@@ -6,13 +6,14 @@ the positional part of queries and keys would let a head look back by a fixed nu
 
 from generators.findings.contract import Finding
 from generators.findings.position_reading import claims, figures, measure
+from generators.findings.sizes import ENTERING
 from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="position_reading",
     words=words_of(__name__),
     needs=("position_embedding", "blocks.0.attn.q", "blocks.0.attn.k"),
-    uses=("blocks.0.ln1.gain", "embedding_norm.gain"),
+    uses=("blocks.0.ln1.gain", *ENTERING),
     config=("n_head", "n_kv_head", "norm", "causal"),
     metrics=measure.PositionReadingMetrics,
     measure=measure.measure,

@@ -9,7 +9,7 @@ from generators.findings.measured import Interval, Measurements, StoredChance, f
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn
 from generators.findings.position_reading import forms
 from generators.findings.position_reading.forms import HeadWeights
-from generators.findings.sizes import check_positions, check_width, nonconstant_positions
+from generators.findings.sizes import InStream, check_positions, check_width, nonconstant_positions
 from generators.maths import curve, turning
 from generators.maths.resampling import block_weights
 
@@ -78,7 +78,7 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
 
     Biases of queries and keys are left out: they add the same to all keys of a query, or to a key for all queries.
     """
-    weights, architecture = inputs.weights, inputs.architecture
+    weights, architecture = InStream(inputs.weights), inputs.architecture
     P, run = _curve(weights, architecture)
     heads = _heads(weights, architecture)
     leading = curve.principal_scores(P, turning.COMPONENTS)

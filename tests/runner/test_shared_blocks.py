@@ -1,0 +1,149 @@
+"""ALBERT calls one block for every layer: what is seen and changed at one layer is that at one of its uses."""
+
+import numpy as np
+import pytest
+
+from tests.runner.models import BERT, LAYERS, D, Kind, last_states, random_ids
+
+torch = pytest.importorskip("torch", reason="torch isn't installed")
+transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
+
+from generators.checkpoint.registry import FolderSource, Model  # noqa: E402
+from generators.checkpoint.sources import Places  # noqa: E402
+from generators.compute import plan  # noqa: E402
+from generators.findings import FINDINGS  # noqa: E402
+from generators.runner import modules, open_model  # noqa: E402
+from generators.runner.usual import in_usual_form  # noqa: E402
+from tests.runner.models import architecture, write_model  # noqa: E402
+
+N_IDS, AT, HEAD = 16, 1, 2
+ALBERT = Kind("albert", False, "embeddings.position_embeddings.weight", {**BERT, "embedding_size": D // 2})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_model(tmp_path_factory.mktemp("albert"), ALBERT)
+
+
+@pytest.fixture(scope="module")
+def both(folder):
+    """Return a model as the atlas runs it, and as transformers does."""
+    run = open_model(folder, architecture(ALBERT, d_embedding=D // 2), position_tensor=ALBERT.tensor)
+    in_usual_form(run._model)
+    return run, transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+
+
+def uses(model, ids, use):
+    """Return the last hidden states by a loop over the block, used as `use(layer, states, block)` says."""
+    with torch.no_grad():
+        states = model.encoder.embedding_hidden_mapping_in(model.embeddings(torch.as_tensor(ids)))
+        (group,) = model.encoder.albert_layer_groups
+        for layer in range(LAYERS):
+            states = use(layer, states, lambda x: group(x, None))
+    return states.numpy()
+
+
+def in_order(collect, ids):
+    found = {}
+    collect(ids, lambda stage, _, values: found.setdefault(stage, []).append(values.copy()))
+    return [np.concatenate(found[stage]) for stage in sorted(found)]
+
+
+def test_the_stream_and_attention_are_those_that_transformers_returns(both):
+    run, model = both
+    ids = random_ids(5, N_IDS)
+    with torch.no_grad():
+        found = model(torch.as_tensor(ids), output_hidden_states=True, output_attentions=True)
+    for mine, theirs in (
+        (in_order(run.hidden_states, ids), found.hidden_states),
+        (in_order(run.attention, ids), found.attentions),
+    ):
+        assert len(mine) == len(theirs)
+        for layer, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            np.testing.assert_allclose(a, b.numpy(), atol=1e-5, err_msg=f"{layer}")
+
+
+def test_queries_and_keys_of_every_use_are_seen(both):
+    run, _ = both
+    layers = []
+    assert run.queries_keys_values(random_ids(2, N_IDS), lambda layer, begin, *arrays: layers.append(layer))
+    assert layers == list(range(LAYERS))
+
+
+def test_a_channel_is_held_at_one_use_only(both):
+    run, model = both
+    ids, values = random_ids(3, N_IDS), np.full((LAYERS + 1, 1), np.nan)
+    values[AT] = 7.0
+
+    def held(layer, states, block):
+        if layer == AT:
+            states[..., 3] = 7.0
+        return block(states)
+
+    before = last_states(run, ids)
+    with run.held([3], values):
+        changed = last_states(run, ids)
+    np.testing.assert_allclose(changed, uses(model, ids, held), atol=1e-5)
+    np.testing.assert_array_equal(last_states(run, ids), before)
+    assert np.abs(changed - before).max() > 1e-2
+
+
+def test_a_head_is_silenced_at_one_use_only(both):
+    run, model = both
+    ids, width = random_ids(3, N_IDS), D // ALBERT.settings["num_attention_heads"]
+    joining = model.encoder.albert_layer_groups[0].albert_layers[0].attention.dense.weight
+    whole = joining.detach().clone()
+
+    def silenced(layer, states, block):
+        joining[:, HEAD * width : (HEAD + 1) * width] *= layer != AT
+        states = block(states)
+        joining.copy_(whole)
+        return states
+
+    before = last_states(run, ids)
+    with run.silenced(AT, [HEAD]):
+        changed = last_states(run, ids)
+    np.testing.assert_allclose(changed, uses(model, ids, silenced), atol=1e-5)
+    np.testing.assert_array_equal(last_states(run, ids), before)
+    assert np.abs(changed - before).max() > 1e-3
+
+
+def logits_of(run, ids):
+    found = []
+    run.logits(ids, lambda _, logits: found.append(logits.copy()))
+    return np.concatenate(found)
+
+
+def test_a_change_in_the_middle_begins_there_with_what_is_kept(both):
+    run, _ = both
+    ids, values = random_ids(3, N_IDS, seed=1), np.full((LAYERS + 1, 1), np.nan)
+    values[AT], called = 7.0, []
+    with run.held([3], values):
+        whole = logits_of(run, ids)
+    run.hidden_states(ids, lambda *_: None)  # keeps them
+    inside = run._blocks[0].albert_layers[0].register_forward_hook(lambda *_: called.append(0))
+    with modules.hooked([inside]), run.held([3], values):
+        called.clear()
+        np.testing.assert_allclose(logits_of(run, ids), whole, atol=1e-4)
+    assert called == []
+
+
+def test_all_blocks_share_their_numbers_and_count_once_per_use(both):
+    run, model = both
+    pairs = zip(run._blocks[0].parameters(), run._blocks[-1].parameters(), strict=True)
+    assert all(a.data_ptr() == b.data_ptr() for a, b in pairs)
+    block = sum(each.numel() for each in model.encoder.albert_layer_groups.parameters())
+    assert run.operations(N_IDS) >= 2.0 * N_IDS * LAYERS * block
+
+
+def test_findings_about_weights_measure_the_block_once(folder):
+    named = {finding.name: finding for finding in FINDINGS}
+    model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),))
+    opened = plan.open_model(model, Places())
+    record = plan.prepare(opened, []).record
+    assert (record.n_layer, record.shares_block) == (LAYERS, True)
+    measured = named["gains"].measure(plan.inputs(named["gains"], opened))
+    assert measured.metrics["n_layers"] == 1
+    assert [row["layer"] for row in measured.tables["norms"].named()] == [0]
+    assert opened.checkpoint.architecture.n_layer == LAYERS  # of a run there are as many as before
+    assert f"blocks.{LAYERS - 1}.attn.q" in opened.reading(named["heads"]).roles
