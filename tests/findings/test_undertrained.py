@@ -135,11 +135,11 @@ def test_controls_are_the_nearest_in_frequency_each_once():
 # Each character is a token here: for k examples, the prompts need 17 + 19 k, 15 + 17 k and 20 + 23 k positions.
 @pytest.mark.parametrize(
     ("n_ctx", "lengths"),
-    [(31, []), (32, [32]), (36, [36, 32]), (52, [36, 49, 43]), (111, [93, 83, 89]), (112, [93, 83, 112])],
+    [(31, []), (32, [32]), (36, [36, 32]), (52, [36, 49, 43]), (65, [55, 49, 43]), (112, [55, 49, 66])],
 )
 def test_examples_that_fit_a_prompt(n_ctx, lengths):
     run = Asked(n_ctx=n_ctx)
-    back, probability = repeated(run, np.arange(300, 305), np.arange(100, 140))
+    back, probability = repeated(run, np.arange(300, 305))
     assert run.asked == lengths
     assert back.all() == bool(lengths) and (probability > 0.99).all() == bool(lengths)
 

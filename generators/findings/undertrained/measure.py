@@ -21,7 +21,7 @@ LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
 
 # Text before a token, between it and its repetition, and after that.
 TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))
-EXAMPLES = 4  # repeated tokens at the start of each prompt; fewer in models with a short context
+EXAMPLES = 2  # times that a prompt repeats the token before it asks; fewer in models with a short context
 FREQUENT = 30  # frequent tokens used to test whether the model can repeat at all
 REPEATS = 0.5  # median probability of these from which it can
 
@@ -261,20 +261,18 @@ def _prompted(
     """
     if not run.architecture.causal:
         return None, None, {}
-    back, probable = repeated(run, frequent, frequent)
+    back, probable = repeated(run, frequent)
     repeats = float(np.median(probable))
     if repeats < REPEATS:
         return repeats, None, {}
-    of_candidates, of_controls = (repeated(run, ids, frequent) for ids in (candidates, controls))
+    of_candidates, of_controls = (repeated(run, ids) for ids in (candidates, controls))
     shares = Prompted(
         frequent=float(back.mean()), candidates=float(of_candidates[0].mean()), controls=float(of_controls[0].mean())
     )
     return repeats, shares, {"candidates": of_candidates[1], "controls": of_controls[1]}
 
 
-def repeated(
-    run: Run, ids: Int[Array, " n"], frequent: Int[Array, " m"]
-) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
+def repeated(run: Run, ids: Int[Array, " n"]) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
     """Return whether any of three prompts brings each token back as the likeliest, and its largest probability.
 
     A prompt that has no room for one example is left out; no token comes back where none of the three has room.
@@ -285,7 +283,7 @@ def repeated(
         examples = _fitting(run, parts)
         if not examples:
             continue
-        prompts = np.array([_prompt(run, parts, int(i), frequent, examples) for i in ids], np.int32)
+        prompts = np.array([_prompt(run, parts, int(i), examples) for i in ids], np.int32)
 
         def see(at: Int[Array, " batch"], logits: Float[Array, "batch V"]) -> None:
             last = logits.astype(np.float64)
@@ -306,9 +304,7 @@ def _fitting(run: Run, parts: list[list[int]]) -> int:
     return min(EXAMPLES, room // (before + 1 + between + 1 + after))
 
 
-def _prompt(run: Run, parts: list[list[int]], token: int, frequent: Int[Array, " m"], examples: int) -> list[int]:
+def _prompt(run: Run, parts: list[list[int]], token: int, examples: int) -> list[int]:
     before, between, after = parts
-    ids = list(run.text.before)
-    for example in [int(i) for i in frequent if int(i) != token][:examples]:
-        ids += [*before, example, *between, example, *after]
-    return [*ids, *before, token, *between]
+    example = [*before, token, *between, token, *after]
+    return [*run.text.before, *(example * examples), *before, token, *between]
