@@ -28,6 +28,7 @@ EXACT_GAIN = 1.0
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
 TIMES = 2.0  # by which the last rows are shorter or longer
 JUMP = 0.10  # of norms or steps
+JUMP_TIMES = 2.5  # the median of chance; the larger of two series is judged, so their 99th percentile isn't enough
 UNLIKE = 0.5  # mean cosine of neighbors up to which rows are as unlike as untrained ones
 LOW_RANK_FACTOR = 1.5  # multiple of the energy of Gaussian rows
 
@@ -182,7 +183,7 @@ def untrained_rows(m: HelixMetrics) -> Evidence | Untested:
     )
 
 
-@claim("seam", form=share, jump=JUMP, times=TIMES, fewest=FEWEST)
+@claim("seam", form=share, jump=JUMP, times=JUMP_TIMES, fewest=FEWEST)
 def seam(m: HelixMetrics) -> Evidence | Untested:
     found = _trained(m)
     if isinstance(found, Untested):
@@ -197,7 +198,7 @@ def _by_chance(one: Seam) -> StoredChance:
 
 
 def _least_jump(null: StoredChance) -> float:
-    return max(JUMP, TIMES * null["median"])
+    return max(JUMP, JUMP_TIMES * null["median"])
 
 
 def breaks(m: HelixMetrics) -> list[tuple[int, str]]:
