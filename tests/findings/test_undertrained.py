@@ -69,6 +69,10 @@ def counted():
     return TokenFrequency("counts", "counts", np.log1p(numbers), 1.0, False)
 
 
+def examples():
+    yield asked(never=CLUMP, n_ctx=200)
+
+
 def test_tokens_that_are_never_said():
     result = asked(never=CLUMP, n_ctx=200)
     m = result.metrics
