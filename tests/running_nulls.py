@@ -22,11 +22,10 @@ from generators.findings.contract import Finding
 from generators.findings.heads.measure import forecast
 from generators.findings.inputs import CAPABILITIES, RUN, Inputs
 from generators.findings.measured import Measurements
-from generators.findings.outliers.untrained import CANDIDATE_SHARE
 from generators.findings.position_use import variants
 from generators.findings.position_use.measure import PositionCosts, damage
 from generators.findings.running import SEED, mean_over_windows
-from generators.findings.undertrained.measure import OTHERS, SPEAKABLE
+from generators.findings.undertrained.measure import MOST, SPEAKABLE
 from generators.maths.curve import grouped
 from generators.runner.texts import TextWindows, TokenizedText
 from generators.tokens.frequency import TokenFrequency
@@ -277,12 +276,13 @@ def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
     """Any tokens in the place of those that look under-trained."""
     largest = trained().largest()
     drawn = largest[rng.permutation(len(largest))]
-    candidates, others = round(CANDIDATE_SHARE * len(largest)), OTHERS
+    count = MOST
     metrics = {
-        "candidates": candidates,
-        "others": others,
-        "unspeakable": int((drawn[:candidates] < SPEAKABLE).sum()),
-        "others_unspeakable": int((drawn[candidates : candidates + others] < SPEAKABLE).sum()),
+        "candidates": count,
+        "controls": count,
+        "unspeakable": int((drawn[:count] < SPEAKABLE).sum()),
+        "controls_unspeakable": int((drawn[count : 2 * count] < SPEAKABLE).sum()),
+        "repeats": 1.0,
     }
     return judged(undertrained.FINDING, metrics, {}, [rule.id for rule in undertrained.FINDING.rules])
 

@@ -129,7 +129,10 @@ OF_P = {
     *("helix", "channels", "attention", "blurred", "position_reading", "position_scheme", "subspaces"),
     *("token_svd", "gains", "zero_layer", "outliers"),
 }
-OF_E = {"channels", "gains", "attention", "subspaces", "frequency", "token_svd", "zero_layer", "outliers", "helix"}
+OF_E = {
+    *("channels", "gains", "attention", "subspaces", "frequency", "token_svd", "zero_layer", "outliers", "helix"),
+    "vocabulary_rows",
+}
 OF_TOKENS = {finding.name for finding in FINDINGS if finding.can_use(TOKENS)}
 OF_FREQUENCIES = {finding.name for finding in FINDINGS if finding.can_use(FREQUENCIES)}
 CHANGES = [

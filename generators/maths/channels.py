@@ -1,7 +1,7 @@
 from collections import Counter
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -17,6 +17,59 @@ class ConsistentChannel(TypedDict):
     layers_topped: int
     n_layers: int
     ratios: list[float]
+
+
+class MutedChannel(TypedDict):
+    """The channel whose |gain| is at most a tenth of its layer's median in the most layers, listed in `layers`.
+
+    Where none is, the one with the smallest median ratio. `most` is its largest |gain| over the median, in `most_in`.
+    """
+
+    channel: int
+    tied: list[int]
+    layers: list[int]
+    n_layers: int
+    typical: float
+    most: float
+    most_in: int
+
+
+MUTED = 0.1  # of the layer's median
+
+
+def muted_channel(gains: dict[int, Float[Array, " d"]]) -> MutedChannel | None:
+    """Return the channel that |gain| mutes in the most layers; None where no layer's gains vary about a median."""
+    ratios = _over_median(gains)
+    if not ratios:
+        return None
+    layers, stacked = list(ratios), np.stack(list(ratios.values()))
+    counts, typical = (stacked <= MUTED).sum(axis=0), np.median(stacked, axis=0)
+    best = int(np.lexsort((typical, -counts))[0])
+    most = int(stacked[:, best].argmax())
+    return {
+        "channel": best,
+        "tied": np.flatnonzero(counts == counts[best]).tolist() if counts[best] else [best],
+        "layers": [layer for layer, ratio in ratios.items() if ratio[best] <= MUTED],
+        "n_layers": len(gains),
+        "typical": float(typical[best]),
+        "most": float(stacked[most, best]),
+        "most_in": layers[most],
+    }
+
+
+def muted_at(gains: dict[int, Float[Array, " d"]]) -> Bool[Array, "layers d"]:
+    return np.array([ratio <= MUTED for ratio in _over_median(gains).values()])
+
+
+def _over_median(gains: dict[int, Float[Array, " d"]]) -> dict[int, Float[Array, " d"]]:
+    return {layer: gain / np.median(gain) for layer, gain in gains.items() if np.ptp(gain) and np.median(gain) > 0}
+
+
+def most_layers_by_chance(
+    marked: Bool[Array, "layers d"], draws: int, rng: np.random.Generator
+) -> Int[Array, " draws"]:
+    """Return in how many layers the luckiest channel is marked when channels are permuted within every layer."""
+    return np.array([rng.permuted(marked, axis=1).sum(axis=0).max() for _ in range(draws)])
 
 
 def consistent_channel(gains: list[Float[Array, " d"]]) -> ConsistentChannel | None:

@@ -241,25 +241,3 @@ def best_axis_correlations(
         turned = np.argsort(np.argsort((scores @ rotation[:, likely]).T, axis=1), axis=1).astype(np.float64)
         best[draw] = np.abs(correlations(turned, ranks[None])).max()  # the quantity may tie, turned rows don't
     return best
-
-
-# Gains
-
-
-def turned_gain_tops(
-    gains: Float[Array, "layers d"], draws: int, rng: np.random.Generator
-) -> tuple[Int[Array, " draws"], Float[Array, " draws"]]:
-    """Return how many layers one axis tops, and its median ratio to the runner-up there, in axes turned at random.
-
-    The gain of an axis is the root of its mean squared gain; the axis is the one that tops most layers.
-    """
-    squares = np.asarray(gains, np.float32) ** 2
-    topped, ratios = np.empty(draws, int), np.empty(draws)
-    for draw, rotation in enumerate(rotations(gains.shape[1], draws, rng)):
-        turned = squares @ rotation**2
-        runner_up, top = np.sqrt(np.partition(turned, -2, axis=1)[:, -2:]).T
-        channels = turned.argmax(axis=1)
-        most = np.bincount(channels).argmax()
-        topped[draw] = np.sum(channels == most)
-        ratios[draw] = np.median((top / runner_up)[channels == most])
-    return topped, ratios

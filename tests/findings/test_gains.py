@@ -149,8 +149,9 @@ def test_a_planted_channel_is_found_with_its_ratios(norm, signs):
     (2, 8, "partly"), (2, 9, "fails"), (3, 9, "partly"), (5, 12, "partly"), (6, 12, "holds"), (2, 12, "fails"),
 ])  # fmt: skip
 def test_one_channel_claim_by_layers(topped, n_layer, verdict):
-    result = compute(with_planted_channel(range(topped), n_layer, 1.5), n_layer)
-    claim = claims_of(result)["ln2-one-channel"]
+    metrics = compute(with_planted_channel(range(topped), n_layer, 1.5), n_layer).metrics
+    wide = synthetic.measured_with(metrics, {"chance": {"layers_topped": synthetic.null(1, 1)}})
+    claim = claims_of(wide)["ln2-one-channel"]
     assert (claim.value, claim.threshold, claim.verdict) == (topped, max(3, n_layer / 2), verdict)
 
 
@@ -162,6 +163,43 @@ def test_one_channel_claim_by_ratio(ratio, last, verdict):
     if last is not None:
         weights["blocks.2.ln2.gain"] = np.where(np.arange(D) == PLANTED, last, weights["blocks.2.ln2.gain"])
     assert claims_of(compute(weights))["ln2-one-channel"].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("layers", "verdict"), [(6, "holds"), (4, "holds"), (2, "fails"), (1, "fails"), (0, "fails")]
+)
+def test_a_channel_muted_in_some_layers_of_six(layers, verdict):
+    """As channel 507 of SmolLM2, whose gain is 0 in layers 11 to 26 and large in the last."""
+    weights = gaussian(6)
+    for layer in range(layers):
+        weights[f"blocks.{layer}.ln2.gain"][PLANTED] = 0.09 * np.median(weights[f"blocks.{layer}.ln2.gain"])
+    weights["blocks.5.ln2.gain"][PLANTED] *= 1 if layers == 6 else 4
+    result = compute(weights, 6)
+    found, claim = result.metrics["muted_channel"], claims_of(result)["ln2-mutes-channel"]
+    assert (found["layers"], claim.value, claim.verdict) == (list(range(layers)), layers, verdict)
+    if layers:
+        gain = np.abs(weights["blocks.5.ln2.gain"].astype(float))
+        assert (found["channel"], found["tied"]) == (PLANTED, [PLANTED])
+        assert layers == 6 or (found["most"], found["most_in"]) == (pytest.approx(gain[PLANTED] / np.median(gain)), 5)
+    assert ("muted" in synthetic.told(GAINS, result) or "mutes" in synthetic.told(GAINS, result)) == (layers > 0)
+
+
+def test_no_channel_is_singled_out_where_two_are_muted():
+    weights = gaussian()
+    for layer in range(4):
+        weights[f"blocks.{layer}.ln2.gain"][[3, 8]] = 0
+    claim = claims_of(compute(weights))["ln2-mutes-channel"]
+    assert (claim.value, claim.verdict) == (4, "partly")
+    assert "one other channel" in claim.answer or "1 other channel" in claim.answer
+
+
+def test_channels_permuted_in_every_layer_lead_in_as_many_layers_as_dice_agree():
+    """Twelve layers of 48 channels: some pair nearly always agrees; three do with C(12, 3) / 48^2 = 10 % at most."""
+    chance = compute(gaussian(12), 12).metrics["chance"]["layers_topped"]
+    dice = np.random.default_rng(0).integers(D, size=(4000, 12))
+    most = np.sort([np.bincount(row).max() for row in dice])
+    assert chance["median"] == np.median(most) == 2
+    assert chance["limit"] in (most[int(0.98 * 4000)], most[int(0.995 * 4000)])
 
 
 def test_top_five_channels():

@@ -394,6 +394,8 @@ def test_thresholds():
         "constant-norms": (0.05, 0.1),
         "look-back": (0.5, 0.25),
         "low-rank": (0.99, 0.95),
+        "untrained-rows": (2.0, 2.0),
+        "seam": (None, None),
     }
 
 
@@ -473,7 +475,7 @@ def hostile():
 def test_hostile_rows_give_numbers_or_null(name):
     result = synthetic.measure(HELIX, {"position_embedding": hostile()[name]})
     json.dumps(result.metrics, allow_nan=False)
-    assert len(HELIX.claims(result)) == 7
+    assert len(HELIX.claims(result)) == 9
     assert all(np.isfinite(array).all() for array in result.arrays.values())
 
 

@@ -30,15 +30,56 @@ def measured(never=(), predicts=True, counts=True, E=None):
     return measure_run(FINDING, ARCH, None, weights, known, kind="rotary", never=never, predicts=predicts)
 
 
+class Asked(StandIn):
+    """Repeats any token that a prompt asks for, but those in `never`."""
+
+    def __init__(self, never=(), can_repeat=True, n_ctx=N, **given):
+        super().__init__(replace(ARCH, n_ctx=n_ctx), None, kind="rotary", length=min(N, n_ctx), never=never, **given)
+        self.lost, self.can_repeat = set(never), can_repeat
+        self.asked = []  # lengths of prompts
+
+    def logits(self, ids, see):
+        assert ids.shape[1] <= self.architecture.n_ctx
+        self.asked.append(ids.shape[1])
+        found = np.zeros((*ids.shape, V), np.float32)
+        for between in (", please. ", "\nOutput: ", '" is the same as "'):
+            part = list(self.encode(between))
+            if ids[0, -len(part) :].tolist() == part:
+                wanted = ids[:, -len(part) - 1]
+                said = np.array([self.can_repeat and token not in self.lost for token in wanted.tolist()])
+                found[np.arange(len(ids))[said], -1, wanted[said]] = 30
+                found[np.arange(len(ids))[~said], -1, 0] = 30
+        see(0, found)
+
+
+def asked(never=(), E=None, vocabulary=None, **given):
+    run = Asked(never, **given)
+    weights = {"token_embedding": embedding() if E is None else E}
+    return FINDING.measure(Inputs(weights, run.architecture, vocabulary, (counted(),), run))
+
+
+def judged(*arguments, **given):
+    (claim,) = FINDING.claims(asked(*arguments, **given))
+    return claim
+
+
+def counted():
+    numbers = np.random.default_rng(0).integers(1, 1000, V).astype(float)
+    numbers[CLUMP] = 0
+    return TokenFrequency("counts", "counts", np.log1p(numbers), 1.0, False)
+
+
+def examples():
+    yield asked(never=CLUMP, n_ctx=200)
+
+
 def test_tokens_that_are_never_said():
-    result = measured(never=CLUMP)
+    result = asked(never=CLUMP, n_ctx=200)
     m = result.metrics
-    assert m["below"] == m["candidates"]
-    assert m["found_by_indicator"]["precision"] == 1
-    assert m["found_by_probability"]["recall"] == 1
     (claim,) = FINDING.claims(result)
-    assert (claim.verdict, claim.value) == ("holds", 1.0)
-    assert claim.chance.median == m["others_unspeakable"] / m["others"] < 0.5
+    assert (m["clump"], m["candidates"], m["controls"]) == (len(CLUMP),) * 3
+    assert (claim.verdict, claim.value, m["repeats"]) == ("holds", 1.0, pytest.approx(1))
+    assert claim.chance.median == 0
     unseen = m["unseen"]
     assert (unseen["count"], unseen["unspeakable"]) == (len(CLUMP), len(CLUMP))
     assert unseen["largest"] < 1e-6 < unseen["median_seen"]
@@ -48,24 +89,41 @@ def test_tokens_that_are_never_said():
         figure.draw()
 
 
-def test_candidates_that_are_said_like_others_and_models_without_counts_or_a_head():
-    result, m = measured(), measured(counts=False).metrics
+def test_candidates_that_are_said_fail():
+    assert judged(n_ctx=200).verdict == "fails"
+
+
+def test_a_model_that_cannot_repeat_tests_nothing():
+    claim = judged(never=CLUMP, can_repeat=False, n_ctx=200)
+    assert claim.verdict == "untested"
+    assert "can't repeat" in claim.answer
+
+
+def test_where_controls_pass_as_well_nothing_is_said_of_candidates():
+    claim = judged(never=[*CLUMP, *(token for token in range(V) if token % 5 < 2)], n_ctx=200)
+    assert claim.verdict == "untested"
+    assert "nothing distinguishes the 30 candidates" in claim.answer
+
+
+def test_equal_rows_are_one_candidate_and_one_is_too_few():
+    E = embedding()
+    E[CLUMP] = E[CLUMP[0]]
+    result = asked(never=CLUMP, E=E, n_ctx=200)
+    assert (result.metrics["clump"], result.metrics["candidates"]) == (len(CLUMP), 1)
     (claim,) = FINDING.claims(result)
-    assert claim.verdict == "fails"
-    assert result.metrics["found_by_indicator"]["precision"] == 1
-    assert 0.2 < result.metrics["unseen"]["auc"] < 0.8
-    assert m["found_by_indicator"] is m["unseen"] is None
+    assert claim.verdict == "untested"
+    assert "1 token with an embedding of its own" in claim.answer
+
+
+def test_models_without_a_cluster_without_counts_or_without_a_head():
+    E = np.random.default_rng(1).standard_normal((V, D)).astype(np.float32)
+    with pytest.raises(NotApplicableError, match="No tokens lie in one spot"):
+        measured(E=E)
+    m = measured(counts=False).metrics
+    assert m["unseen"] is None
     assert m["matched_by"] == "token index"
     with pytest.raises(NotApplicableError, match="no head"):
         measured(predicts=False)
-
-
-def test_where_no_tokens_huddle_the_shortest_are_candidates():
-    E = np.random.default_rng(1).standard_normal((V, D)).astype(np.float32)
-    result = measured(E=E)
-    assert result.metrics["indicator"] == "norm of the input embedding"
-    norms = np.linalg.norm(E, axis=1)
-    assert result.tables["candidates"].rows[0][0] == int(np.argmin(norms))
 
 
 def test_controls_are_the_nearest_in_frequency_each_once():
@@ -78,32 +136,14 @@ def test_controls_are_the_nearest_in_frequency_each_once():
     assert len(matched(np.arange(6), log_frequency, np.ones(7, bool))) == 0
 
 
-class Repeater(StandIn):
-    """Repeats the token that a prompt asks for, wherever it is asked."""
-
-    def __init__(self, n_ctx):
-        super().__init__(replace(ARCH, n_ctx=n_ctx), None, kind="rotary", length=N)
-        self.asked = []  # lengths of prompts
-
-    def logits(self, ids, see):
-        assert ids.shape[1] <= self.architecture.n_ctx
-        self.asked.append(ids.shape[1])
-        found = np.zeros((*ids.shape, V), np.float32)
-        for between in (", please. ", "\nOutput: ", '" is the same as "'):
-            part = list(self.encode(between))
-            if ids[0, -len(part) :].tolist() == part:
-                found[np.arange(len(ids)), -1, ids[:, -len(part) - 1]] = 30
-        see(0, found)
-
-
 # Each character is a token here: for k examples, the prompts need 17 + 19 k, 15 + 17 k and 20 + 23 k positions.
 @pytest.mark.parametrize(
     ("n_ctx", "lengths"),
-    [(31, []), (32, [32]), (36, [36, 32]), (52, [36, 49, 43]), (111, [93, 83, 89]), (112, [93, 83, 112])],
+    [(31, []), (32, [32]), (36, [36, 32]), (52, [36, 49, 43]), (65, [55, 49, 43]), (112, [55, 49, 66])],
 )
 def test_examples_that_fit_a_prompt(n_ctx, lengths):
-    run = Repeater(n_ctx)
-    back, probability = repeated(run, np.arange(300, 305), np.arange(100, 140))
+    run = Asked(n_ctx=n_ctx)
+    back, probability = repeated(run, np.arange(300, 305))
     assert run.asked == lengths
     assert back.all() == bool(lengths) and (probability > 0.99).all() == bool(lengths)
 
@@ -112,7 +152,7 @@ def test_examples_that_fit_a_prompt(n_ctx, lengths):
     ("n_ctx", "repeats"), [(24, None), (40, dict.fromkeys(("frequent", "candidates", "controls"), 1.0))]
 )
 def test_a_model_with_too_few_positions_is_not_asked_to_repeat(n_ctx, repeats):
-    run = Repeater(n_ctx)
+    run = Asked(n_ctx=n_ctx)
     result = FINDING.measure(Inputs({"token_embedding": embedding()}, run.architecture, None, (), run))
     assert result.metrics["prompted"] == repeats
     assert bool(run.asked) == (repeats is not None)

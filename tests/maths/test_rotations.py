@@ -218,28 +218,6 @@ def test_the_best_axis_is_the_best_of_all(d):
     assert np.median(found) == pytest.approx(np.median(plain), rel=0.1)
 
 
-# Gains
-
-
-def test_a_channel_that_tops_every_layer_is_no_such_thing_in_other_axes():
-    gains = 1 + 0.1 * rng().random((6, 300))
-    gains[:, 17] = 2
-    topped, ratios = rotations.turned_gain_tops(gains, 40, rng())
-    assert topped.max() <= 6
-    assert np.quantile(ratios, 0.99) < 1.1
-
-
-def test_turned_gains_as_full_rotations_give_them():
-    gains = rng().lognormal(0, 0.5, (4, 10))
-    generator = rng(16)
-    plain = []
-    for _ in range(300):
-        turned = gains**2 @ haar(10, generator) ** 2
-        plain.append(np.bincount(turned.argmax(axis=1)).max())
-    topped, _ = rotations.turned_gain_tops(gains, 300, rng(17))
-    assert same_distribution(topped, plain)
-
-
 @pytest.mark.parametrize(
     "sample",
     [

@@ -63,9 +63,9 @@ def test_gpt2_kernels_of_late_queries(gpt2):
 
 test_verdicts = judges(
     "attention",
-    gpt2="fails holds untested untested untested holds untested untested fails untested",
-    minilm_l6="holds holds fails fails fails fails fails fails holds holds",
-    stdlib="holds holds holds fails fails fails holds holds fails fails",
+    gpt2="fails holds untested untested untested holds untested untested fails untested holds",
+    minilm_l6="holds holds fails fails fails fails fails fails holds holds holds",
+    stdlib="holds holds holds fails fails fails holds holds fails fails holds",
 )
 
 

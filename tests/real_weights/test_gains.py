@@ -30,7 +30,11 @@ test_numbers = shows("gains", gpt2=GPT2, minilm_l6=MINILM)
 
 # ln1-dials-down, ln2-one-channel
 test_verdicts = judges(
-    "gains", gpt2="holds holds", minilm_l6="fails holds", gpt1="untested partly", stdlib="fails fails"
+    "gains",
+    gpt2="holds holds holds",
+    minilm_l6="fails holds fails",
+    gpt1="untested partly fails",
+    stdlib="fails fails fails",
 )
 
 

@@ -68,10 +68,9 @@ def test_a_row_needs_both_sides_and_a_claim_that_can_be_tested(lost, left):
 def undertrained(prompted: dict[str, float | None] | None) -> dict[str, Any]:
     return {
         "candidates": 610,
-        "indicator": "cosine distance to the clump",
         "unspeakable": 600,
-        "others": 500,
-        "others_unspeakable": 7,
+        "controls": 500,
+        "controls_unspeakable": 7,
         "prompted": prompted,
     }
 
@@ -82,7 +81,6 @@ def undertrained(prompted: dict[str, float | None] | None) -> dict[str, Any]:
     [
         None,
         {"frequent": 0.9, "candidates": 0.1, "controls": 0.5},
-        {"frequent": 0.9, "candidates": None, "controls": 0.5},
     ],
 )
 def test_tokens_that_look_untrained_stand_beside_the_prompts(clump, prompted):

@@ -15,7 +15,7 @@ from generators.findings.attention.measure import (
 )
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
-from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.judging import Evidence, Untested, claim, strictest
 from generators.findings.measured import Interval, Measurements, StoredChance
 
 # Of the share that chance leaves: (share - chance) / (1 - chance). On this scale, which is one for all widths, chance
@@ -167,6 +167,16 @@ def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[
         yield from _previous(both, WITH_TOKENS)
 
 
+@claim("query-bias-channel", holds=5.0, partly=3.0, form=two)
+def favors_channel(m: AttentionMetrics) -> Evidence | Untested:
+    found = m["query_bias"]
+    if found is None:
+        return Untested("no-query-bias")
+    sides = [found["raw"], found["folded"] or found["raw"]]
+    least = min(side["lead"] for side in sides)
+    return Evidence(least, {"bias": found}, chance=strictest(side["chance"] for side in sides))
+
+
 def _previous(each: Sequence[Head] | Sequence[TokenHead], how: str) -> Iterator[Fact]:
     weights = [row["weight_at_1"] for row in each]
     yield EntityNumbers(f"weight on the previous token, {how}", weights, "kernel-map", "largest")
@@ -191,5 +201,6 @@ RULES = (
     mlp_ignores,
     by_position_alone,
     with_tokens,
+    favors_channel,
 )
 FACTS = Facts(entities={"head": heads})

@@ -33,22 +33,24 @@ def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
             partial(draw_shares, shares, metrics["chance_share"], metrics["k"]),
         ),
     ]
-    if kernels is None:
-        return shown
-    return [
-        *shown,
-        Figure(
-            "positional-kernels",
-            "What layer-0 heads attend to by position alone",
-            partial(draw_kernels, arrays, metrics["n_heads"]),
-        ),
-        Figure(
-            "kernel-map",
-            "Every head's weight on the previous token, by position alone",
-            partial(draw_kernel_map, kernels["heads"], metrics["n_layers"], metrics["n_heads"]),
-            partial(choose_kernel, measured, kernels["heads"]),
-        ),
-    ]
+    if kernels is not None:
+        shown += [
+            Figure(
+                "positional-kernels",
+                "What layer-0 heads attend to by position alone",
+                partial(draw_kernels, arrays, metrics["n_heads"]),
+            ),
+            Figure(
+                "kernel-map",
+                "Every head's weight on the previous token, by position alone",
+                partial(draw_kernel_map, kernels["heads"], metrics["n_layers"], metrics["n_heads"]),
+                partial(choose_kernel, measured, kernels["heads"]),
+            ),
+        ]
+    if "bias_channels" in arrays:
+        title = "The channels that the bias of queries favors"
+        shown.append(Figure("query-bias", title, partial(draw_query_bias, metrics, arrays)))
+    return shown
 
 
 def _shares_of(metrics: AttentionMetrics) -> dict[Source, ByMatrix]:
@@ -69,6 +71,23 @@ def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
                 ax.set_ylabel(f"vectors of {source}")
     bar = figure.colorbar(image, ax=axes, shrink=0.8, label="squared overlap / chance")
     bar.set_ticks(np.log10([0.2, 0.5, 1, 2, 5]), labels=["1/5", "1/2", "1", "2", "5"])
+    return figure
+
+
+def draw_query_bias(metrics: AttentionMetrics, arrays: dict[str, Array]) -> Any:
+    forms = {"raw weights": "raw", "gain of ln1 folded in": "folded"}
+    there = {title: form for title, form in forms.items() if f"bias_{form}" in arrays}
+    figure = style.canvas(width=0.8 + 3.9 * len(there), height=3.2)
+    axes = figure.subplots(1, len(there), sharey=True, squeeze=False)[0]
+    for ax, (title, form) in zip(axes, there.items(), strict=True):
+        for index, (channel, sizes) in enumerate(zip(arrays["bias_channels"], arrays[f"bias_{form}"], strict=True)):
+            ax.plot(sizes, "o-", ms=3, lw=1.2, color=style.COLOURS[index], label=str(channel))
+        limit = metrics["query_bias"][form]["chance"]["limit"]  # type: ignore[index, literal-required]
+        ax.axhline(limit, color=style.TOKEN_GREY, ls="--", lw=1, label="random axes")
+        ax.set(title=title, xlabel="layer", yscale="log")
+        style.whole_numbers(ax.xaxis)
+    axes[0].set_ylabel("|W_K b_Q|, times the mean channel")
+    axes[-1].legend(title="channel", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 

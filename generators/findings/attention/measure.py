@@ -7,6 +7,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.attention.heads import Head, Heads, positional_heads
+from generators.findings.attention.query_bias import QueryBias, query_bias
 from generators.findings.attention.with_tokens import (
     Seen,
     TokenHead,
@@ -112,6 +113,7 @@ class AttentionMetrics(TypedDict):
     reads: dict[Matrix, RawAndFolded]
     positional_kernels: PositionalKernels | None
     token_kernels: TokenKernels | None
+    query_bias: QueryBias | None
     chance: AttentionChances
     n_layers: int
     n_heads: int
@@ -139,6 +141,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     heads = None if P is None else positional_heads(weights, architecture, P)
     with_tokens = P is not None and can_have_tokens(weights, architecture)
     seen = kernels_with_tokens(inputs, P) if P is not None and with_tokens else None
+    bias, bias_table, bias_arrays = query_bias(weights, architecture)
     metrics = AttentionMetrics(
         k=k,
         chance_share=k / d,
@@ -148,6 +151,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
         reads=_reads(weights, sides["P"]) if "P" in sides else {},
         positional_kernels=None if heads is None else _kernels(heads, n, architecture.causal),
         token_kernels=None if seen is None else seen.kernels,
+        query_bias=bias,
         chance={
             "turned": _turned(weights, k, d, sides.get("P")),
             "previous_token": None if heads is None else _on_random_keys(heads.unordered),
@@ -157,7 +161,8 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
         n_heads=architecture.n_head,
     )
     near = {} if heads is None else heads.near()
-    return Measurements(metrics, _tables(metrics, shares), {**panels, **near, **_near(seen)})
+    arrays = {**panels, **near, **_near(seen), **bias_arrays}
+    return Measurements(metrics, _tables(metrics, shares) | bias_table, arrays)
 
 
 def _positions(weights: Weights) -> Float[Array, "n d"] | None:

@@ -49,6 +49,18 @@ def previous_token(at: Scene, s: float) -> None:
     at.weights |= with_positional_heads(at.weights, at.sizes, {(0, 1): 1}, sharpness=s, seed=at.seed)
 
 
+def favored(at: Scene, s: float) -> None:
+    """b_Q of every head makes W_K b_Q s times as large in one channel as in a random one."""
+    for layer in range(at.sizes.n_layer):
+        block = f"blocks.{layer}.attn"
+        at.weights[f"blocks.{layer}.ln1.gain"] = np.ones(D)
+        keys, bias = at.weights[f"{block}.k"].copy(), at.weights[f"{block}.q.bias"]
+        heads = bias.reshape(at.sizes.n_head, -1)
+        typical = np.linalg.norm(keys) / np.sqrt(keys.size)
+        keys[9] = (s * typical * heads / np.linalg.norm(heads, axis=1, keepdims=True)).ravel() * np.sqrt(2 / np.pi)
+        at.weights[f"{block}.k"] = keys
+
+
 CONTROLS = Controls(
     plantings=(
         *(
@@ -93,6 +105,12 @@ CONTROLS = Controls(
             "score of the previous token before the softmax, tokens on the positions",
             previous_token,
             (200, 60, 30, 15, 10, 5, 0),
+        ),
+        Planting(
+            "query-bias-channel",
+            "W_K b_Q of one channel, in times the mean channel's",
+            favored,
+            (20, 10, 6, 4.5, 3.5, 2.5, 1, 0),
         ),
     )
 )

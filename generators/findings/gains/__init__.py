@@ -21,4 +21,5 @@ FINDING = Finding(
     figures=figures.figures,
     facts=claims.FACTS,
     signature="gains-ln2",
+    version=2,
 )

@@ -7,6 +7,7 @@ from generators.findings.facts import POSITION_STD, EntityLines, EntityNote, Ent
 from generators.findings.gains.measure import SMALLEST_RATIO, GainsMetrics, Norm
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
+from generators.maths.channels import MUTED
 
 # The channel must top at least so many layers, and at least one layer in so many.
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
@@ -42,6 +43,22 @@ def one_channel(m: GainsMetrics) -> Evidence | Untested:
     )
 
 
+@claim("ln2-mutes-channel", form=two, least=LAYERS, muted=MUTED)
+def mutes_channel(m: GainsMetrics) -> Evidence | Untested:
+    found = m["muted_channel"]
+    if found is None:
+        return Untested("equal-ln2" if m["correlation"]["ln2"] else "no-ln2")
+    return Evidence(
+        len(found["layers"]),
+        {"found": found},
+        chance=m["chance"]["layers_muted"],
+        holds_at=_least("holds", found["n_layers"]),
+        partly_at=_least("partly", found["n_layers"]),
+        extra_condition_met=len(found["tied"]) == 1,
+        partly_condition_met=True,
+    )
+
+
 def _least(verdict: str, layers: int) -> float:
     fewest, one_in = LAYERS[verdict]
     return max(fewest, layers / one_in)
@@ -73,5 +90,5 @@ def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[F
             yield EntityNote(top["channel"], says, role=norm, claim="ln2-one-channel" if norm == "ln2" else "")
 
 
-RULES = (dials_down, one_channel)
+RULES = (dials_down, one_channel, mutes_channel)
 FACTS = Facts(entities={"channel": channels}, stories=(Story("ln2-one-channel", "gains-ln2", 50),))

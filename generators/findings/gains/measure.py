@@ -11,10 +11,18 @@ from generators.findings.measured import Interval, Measurements, StoredChance, t
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import InStream, check_channels, check_width
 from generators.maths.blocks import mean_and_std
-from generators.maths.channels import ConsistentChannel, consistent_channel, ratio_to_runner_up
+from generators.maths.channels import (
+    ConsistentChannel,
+    MutedChannel,
+    consistent_channel,
+    most_layers_by_chance,
+    muted_at,
+    muted_channel,
+    ratio_to_runner_up,
+)
 from generators.maths.ranks import pearson
 from generators.maths.resampling import pearson_of, resample_items
-from generators.maths.rotations import channel_variances, correlations, turned_gain_tops
+from generators.maths.rotations import channel_variances, correlations
 from generators.maths.spectra import gram
 
 Norm = Literal["ln1", "ln2"]
@@ -22,7 +30,7 @@ NORMS: tuple[Norm, ...] = ("ln1", "ln2")
 TOP = 5
 SEED = 20211138
 SMALLEST_RATIO = 1.1  # median ratio to the runner-up from which a channel is singled out
-TURNS = 100  # random rotations of the whole stream
+PERMUTED = "channels permuted within every layer"
 
 
 class Ranks(TypedDict):
@@ -39,10 +47,11 @@ class Ranks(TypedDict):
 
 
 class GainsChances(TypedDict):
-    """What turning the stream at random gives, by number; None where there is nothing to turn."""
+    """What P turned at random gives, and channels permuted within layers; None where there is nothing to draw."""
 
     dials_down: StoredChance | None
     layers_topped: StoredChance | None
+    layers_muted: StoredChance | None
 
 
 class GainsIntervals(TypedDict):
@@ -56,6 +65,7 @@ class GainsMetrics(TypedDict):
 
     correlation: dict[Norm, dict[str, float | None]]
     consistent_channel: dict[Norm, ConsistentChannel | None]
+    muted_channel: MutedChannel | None
     ln2_channel: Ranks | None
     n_channels: int
     n_layers: int
@@ -88,10 +98,11 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
             norm: {str(row["layer"]): row["correlation"] for row in rows if row["norm"] == norm} for norm in NORMS
         },
         consistent_channel=found,
+        muted_channel=muted_channel(gains["ln2"]),
         ln2_channel=None if found["ln2"] is None else _ranks(found["ln2"]["channel"], std, inputs.weights),
         n_channels=len(first),
         n_layers=inputs.architecture.n_layer,
-        chance=_chance(gains, inputs.weights, _lead(found["ln2"])),
+        chance=_chance(gains, inputs.weights),
         intervals={"dials_down": _interval(std, gains["ln1"].get(0))},
     )
     title = "Every norm: correlation with position std and its largest gains"
@@ -150,17 +161,10 @@ def _rank(values: Float[Array, " d"], channel: int) -> int:
     return int(np.sum(values > values[channel])) + 1
 
 
-def _lead(found: ConsistentChannel | None) -> float:
-    """Return by which factor a channel leads in the median of the layers it tops, at least what is asked for."""
-    ratios = [] if found is None else found["ratios"]
-    return max(SMALLEST_RATIO, float(np.median(ratios))) if ratios else SMALLEST_RATIO
-
-
-def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, lead: float) -> GainsChances:
-    """Return the same numbers with the stream turned at random: P against the gains, and the gains themselves."""
+def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights) -> GainsChances:
+    """Return the same numbers with P turned at random against the gains, or channels permuted in every layer."""
     rng = np.random.default_rng(SEED)
-    first, every = gains["ln1"].get(0), np.stack(list(gains["ln2"].values()))
-    down = topped = None
+    first, down = gains["ln1"].get(0), None
     if first is not None and np.ptp(first) and len(weights.get("position_embedding", ())) > 1:
         P = np.asarray(weights["position_embedding"], np.float64)[1:]
         energies = np.linalg.svd(P - P.mean(axis=0), compute_uv=False) ** 2
@@ -170,10 +174,12 @@ def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, 
             logs = np.log10(np.maximum(turned[:, there], np.finfo(float).tiny)) / 2
             drawn_at_random = correlations(logs, np.log10(first[there])[None])
             down = drawn("correlations with the channels of P turned at random", drawn_at_random, "at most")
-    if np.ptp(every, axis=1).any():
-        layers, ratios = turned_gain_tops(every, TURNS, rng)
-        topped = drawn("axes turned at random that lead by as much", np.where(ratios >= lead, layers, 0))
-    return {"dials_down": down, "layers_topped": topped}
+    tops = np.array([np.arange(len(gain)) == gain.argmax() for gain in gains["ln2"].values() if np.ptp(gain)])
+    topped, muted = (
+        drawn(PERMUTED, most_layers_by_chance(marked, DRAWS, rng)) if len(marked) else None
+        for marked in (tops, muted_at(gains["ln2"]))
+    )
+    return {"dials_down": down, "layers_topped": topped, "layers_muted": muted}
 
 
 def _interval(std: Float[Array, " d"] | None, gain: Float[Array, " d"] | None) -> Interval | None:

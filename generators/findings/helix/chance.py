@@ -10,6 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.findings.helix.trained import Trained, trained
 from generators.findings.measured import StoredChance
 from generators.findings.nulls import DRAWS, drawn, stored
 from generators.maths import curve, surrogates, turning
@@ -70,6 +71,7 @@ class HelixDraws(TypedDict):
     smoothness: Smoothness
     chance: HelixChances
     beside: ReferenceNulls
+    trained: Trained | None
 
 
 def draw(P: Float[Array, "n d"]) -> HelixDraws:
@@ -112,6 +114,7 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
             "median_gain": further("median_gain"),
             "energy_top30_smooth": _energy_of_smooth(len(P), float(np.median(nulls.like_widths))),
         },
+        "trained": trained(P, float(np.median(nulls.own_widths))),
     }
 
 

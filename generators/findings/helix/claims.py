@@ -8,8 +8,9 @@ from numpy import ndarray as Array
 from generators.base.text import share, two
 from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve, Story
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
+from generators.findings.helix.trained import FEWEST, Seam, Trained
 from generators.findings.judging import Evidence, Untested, claim, strictest
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, StoredChance
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR, principal_scores
 from generators.maths.curve_statistics import TOP_ENERGY
 from generators.maths.surrogates import smooth_curve
@@ -25,6 +26,10 @@ EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
 ROUNDED_EVEN = 1e-3  # std/mean; the same for a table of sines stored in 16 bits
 EXACT_GAIN = 1.0
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
+TIMES = 2.0  # by which the last rows are shorter or longer
+JUMP = 0.10  # of norms or steps
+JUMP_TIMES = 2.5  # the median of chance; the larger of two series is judged, so their 99th percentile isn't enough
+UNLIKE = 0.5  # mean cosine of neighbors up to which rows are as unlike as untrained ones
 LOW_RANK_FACTOR = 1.5  # multiple of the energy of Gaussian rows
 
 
@@ -153,6 +158,61 @@ def low_rank(m: HelixMetrics) -> Evidence | Untested:
     )
 
 
+def _trained(m: HelixMetrics) -> Trained | Untested:
+    """Return what breaks off in a learned curve; in rows as unlike each other as untrained ones nothing can."""
+    found = m["trained"]
+    if m["sines"] or m["by_formula"]:
+        return Untested("computed")
+    if found is None:
+        return Untested("no-breaks")
+    return found if found["tail"]["usual_cosine"] > UNLIKE else Untested("rough")
+
+
+@claim("untrained-rows", holds=TIMES, partly=TIMES, form=two, unlike=UNLIKE, fewest=FEWEST)
+def untrained_rows(m: HelixMetrics) -> Evidence | Untested:
+    found = _trained(m)
+    if isinstance(found, Untested):
+        return found
+    tail, count = found["tail"], m["n_positions"] - found["tail"]["first"]
+    return Evidence(
+        tail["factor"],
+        {"tail": tail, "rows": count},
+        chance=tail["chance"],
+        extra_condition_met=tail["cosine"] <= UNLIKE,
+        partly_condition_met=True,
+    )
+
+
+@claim("seam", form=share, jump=JUMP, times=JUMP_TIMES, fewest=FEWEST)
+def seam(m: HelixMetrics) -> Evidence | Untested:
+    found = _trained(m)
+    if isinstance(found, Untested):
+        return found
+    clearest = max(found["seams"], key=lambda one: one["beyond"] / max(_by_chance(one)["limit"], ROUNDED_EVEN))
+    null = _by_chance(clearest)
+    return Evidence(clearest["beyond"], {"seam": clearest}, chance=null, holds_at=_least_jump(null))
+
+
+def _by_chance(one: Seam) -> StoredChance:
+    return max(one["chance"].values(), key=lambda null: null["limit"])
+
+
+def _least_jump(null: StoredChance) -> float:
+    return max(JUMP, JUMP_TIMES * null["median"])
+
+
+def breaks(m: HelixMetrics) -> list[tuple[int, str]]:
+    """Return the rows at which something breaks off beyond chance, each with what does."""
+    found = _trained(m)
+    if isinstance(found, Untested):
+        return []
+    nulls = [(one, _by_chance(one)) for one in found["seams"]]
+    seams = [one for one, null in nulls if one["beyond"] > max(_least_jump(null), null["limit"])]
+    at = [(one["at"], f"{one['series']} jump") for one in seams]
+    tail = found["tail"]
+    return [*at, (tail["first"], "last rows")] if tail["factor"] > max(TIMES, tail["chance"]["limit"]) else at
+
+
 SEED = 0  # seed of the random curve shown for comparison
 
 
@@ -171,10 +231,13 @@ def by_chance(metrics: HelixMetrics) -> Float[Array, "n 3"]:
     return principal_scores(noise, 3).values
 
 
-RULES = (three_components, winding, fraying, first_position, constant_norms, look_back, low_rank)
+RULES = (
+    *(three_components, winding, fraying, first_position, constant_norms, look_back, low_rank),
+    *(untrained_rows, seam),
+)
 FACTS = Facts(
     entities={"position": positions},
-    stories=(Story("winding", "helix", 10),),
+    stories=(Story("winding", "helix", 10), Story("untrained-rows", "norms", 20)),
     by_chance=by_chance,
     curve=FollowedCurve("curve", "helix", "The curve of P", "The position embeddings in their own three components"),
 )

@@ -9,7 +9,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
 from generators.findings.helix.along import TRIANGLE
-from generators.findings.helix.claims import winding_planes, winds
+from generators.findings.helix.claims import breaks, winding_planes, winds
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredLookBack
 from generators.findings.measured import Measurements
 
@@ -34,7 +34,7 @@ def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
         Figure(
             "norms",
             "Norms of the position embeddings",
-            partial(draw_norms, arrays["norms"], metrics["outlier_positions"]),
+            partial(draw_norms, arrays["norms"], metrics),
         ),
         Figure(
             "steps",
@@ -145,11 +145,16 @@ def draw_cosine(matrix: Float[Array, "m m"], by_offset: Float[Array, " offsets"]
     return figure
 
 
-def draw_norms(norms: Float[Array, " n"], outliers: list[int]) -> Any:
+def draw_norms(norms: Float[Array, " n"], metrics: HelixMetrics) -> Any:
     figure, ax = style.plot(width=8.5, height=3.2)
     ax.plot(norms, lw=1, color=style.COLOURS[0])
+    outliers = metrics["outlier_positions"]
     if outliers:
         ax.plot(outliers, norms[outliers], "o", ms=8, mfc="none", color=style.COLOURS[1], label="outlier")
+    for index, (position, what) in enumerate(breaks(metrics)):
+        label = f"{what} from {position} on"
+        ax.axvline(position - 0.5, ls="--", lw=1.2, color=style.COLOURS[2 + index], label=label)
+    if ax.get_legend_handles_labels()[1]:
         ax.legend()
     ax.set_ylim(bottom=0)
     ax.set(xlabel="position (tokens)", ylabel="norm of the row")

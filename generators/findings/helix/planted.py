@@ -4,10 +4,20 @@ from functools import cache
 import numpy as np
 from numpy import ndarray as Array
 
-from generators.findings.helix.claims import LEAST_BEYOND, RULES
+from generators.findings.helix.claims import JUMP, LEAST_BEYOND, RULES, TIMES, UNLIKE
+from generators.findings.helix.trained import (
+    FEWEST,
+    first_counted,
+    jumps,
+    log_lengths,
+    neighbor_cosines,
+    norms_of,
+    tail_factors,
+)
 from generators.findings.judging import Verdict
 from generators.findings.plantings import Controls, D, N, P, Planting, Scene, coil, embed, mixed, noise, with_spectrum
 from generators.maths.curve_statistics import Name, statistics
+from generators.maths.surrogates import smooth_noise
 
 
 def with_frayed_start(rows: Array, noise: float, length: int = 100, seed: int = 0) -> Array:
@@ -54,6 +64,21 @@ def spectrum(at: Scene, s: float) -> None:
     at.weights[P] = with_spectrum(N, D, variances, at.seed)
 
 
+def untrained(at: Scene, s: float) -> None:
+    """The last 40 rows are s times shorter than those of a helix, and noise."""
+    curve = embed(coil(N, 4), D, noise=0.01, seed=at.seed)
+    last = noise(at, 40, D)
+    norms = np.linalg.norm(last, axis=1, keepdims=True)
+    curve[-40:] = last / norms * np.linalg.norm(curve[-41]) / s
+    at.weights[P] = curve
+
+
+def in_two_parts(at: Scene, s: float) -> None:
+    curve = smooth_noise(N, 3.0, at.rng, D)
+    curve[N // 2 :] *= 1 + s
+    at.weights[P] = curve
+
+
 VALUES: dict[str, Name] = {
     "three-components": "explained_variance_3d",
     "winding": "winding",
@@ -67,15 +92,26 @@ VALUES: dict[str, Name] = {
 
 def foregone(weights: Mapping[str, Array]) -> dict[str, Verdict] | None:
     """Return the verdicts where no number of the curve reaches its threshold: then no surrogate has to be drawn."""
-    found = statistics(np.asarray(weights[P], np.float64))
-    values = {rule: float(found[VALUES[rule.id]][0]) for rule in RULES if VALUES[rule.id] in found}
-    three, thirty = _of_noise(*weights[P].shape)
+    rows = np.asarray(weights[P], np.float64)
+    found, unbroken = statistics(rows), _unbroken(rows)
+    values = {rule: float(found[VALUES[rule.id]][0]) for rule in RULES if VALUES.get(rule.id) in found}
+    three, thirty = _of_noise(*rows.shape)
     # No surrogate has less in three components than noise, and those of fraying have 0 in the middle.
     least = {"three-components": three + LEAST_BEYOND * (1 - three), "fraying": 0.0}
-    if any(rule.reached(value, least.get(rule.id, rule.holds)) for rule, value in values.items()):
+    if unbroken is None or any(rule.reached(value, least.get(rule.id, rule.holds)) for rule, value in values.items()):
         return None
     silent = {"low-rank"} if thirty > 2 / 3 else set()
+    silent |= {"untrained-rows", "seam"} if unbroken == "untested" else set()
     return {rule.id: "untested" if rule.id in silent else "fails" for rule in RULES}
+
+
+def _unbroken(rows: Array) -> Verdict | None:
+    """Return the verdict where neither rows at the end nor a seam reach a threshold, None where one may."""
+    norms = norms_of(rows)[first_counted(len(rows)) :]
+    if len(rows) < FEWEST or np.median(neighbor_cosines(rows)) <= UNLIKE:
+        return "untested"
+    largest = max(jumps(each).max() for each in log_lengths(rows[first_counted(len(rows)) :]).values())
+    return "fails" if largest < np.log1p(JUMP) and tail_factors(norms).max() < TIMES else None
 
 
 @cache
@@ -118,6 +154,10 @@ CONTROLS = Controls(
             spectrum,
             (0.999, 0.995, 0.985, 0.96, 0.94, 0.8, 0.6),
         ),
+        Planting(
+            "untrained-rows", "how many times shorter the last 40 rows are", untrained, (20, 5, 3, 2.1, 1.8, 1.2, 1)
+        ),
+        Planting("seam", "by how much norms and steps grow in the middle", in_two_parts, (1, 0.5, 0.3, 0.2, 0.1, 0)),
     ),
     preserved_by={
         "three-components": {

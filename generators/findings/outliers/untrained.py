@@ -76,11 +76,13 @@ def indicator(tokens: OutlierTokens, clump: Clump | None, tied: bool) -> Indicat
     """Return the cosine distance to the clump, None without one; where outputs are another matrix, the norm."""
     if not tied:
         return Indicator("norm of the input embedding", tokens.norms)
-    if clump is None:
-        return None
+    return None if clump is None else Indicator("cosine distance to the clump", distances(tokens, clump))
+
+
+def distances(tokens: OutlierTokens, clump: Clump) -> Float[Array, " V"]:
+    """Return 1 - cosine of every token with the center of the clump."""
     lengths = tokens.norms * float(np.linalg.norm(clump.centre))
-    cosines = np.divide(tokens.along(clump.centre), lengths, where=lengths > 0, out=np.zeros(len(lengths)))
-    return Indicator("cosine distance to the clump", 1 - cosines)
+    return 1 - np.divide(tokens.along(clump.centre), lengths, where=lengths > 0, out=np.zeros(len(lengths)))
 
 
 def candidates(found: Indicator, vocabulary: Vocabulary | None) -> Candidates:

@@ -22,6 +22,6 @@ FINDING = Finding(
     facts=claims.FACTS,
     signature="largest-probabilities",
     passes=WINDOWS * measure.PASSES,
-    version=2,
+    version=3,
     asks_about=("outliers",),  # are its candidates unspeakable?
 )

@@ -2,26 +2,41 @@ from collections.abc import Iterator
 
 from generators.base.text import share
 from generators.findings.facts import EntityNote, Fact, Facts, rows
-from generators.findings.judging import Evidence, claim
+from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
-from generators.findings.undertrained.measure import SPEAKABLE, TokenRow, UndertrainedMetrics
+from generators.findings.undertrained.measure import FREQUENT, REPEATS, SPEAKABLE, TokenRow, UndertrainedMetrics
+
+PASSING = 0.2  # share of controls above which being unspeakable says nothing of candidates
 
 
-@claim("candidates-unspeakable", holds=0.8, form=share, speakable=SPEAKABLE)
-def unspeakable(m: UndertrainedMetrics) -> Evidence:
+@claim(
+    "candidates-unspeakable",
+    holds=0.8,
+    form=share,
+    speakable=SPEAKABLE,
+    repeats=REPEATS,
+    asked=FREQUENT,
+    most=PASSING,
+)
+def unspeakable(m: UndertrainedMetrics) -> Evidence | Untested:
     from scipy.stats import binom, binomtest
 
-    expected = m["others_unspeakable"] / m["others"]
-    found = binomtest(m["unspeakable"], m["candidates"]).proportion_ci(method="wilson")
-    limit = float(binom.ppf(0.99, m["candidates"], expected)) / m["candidates"]
+    passing, count = m["controls_unspeakable"] / m["controls"], m["candidates"]
+    if m["repeats"] is None:
+        return Untested("not-asked")
+    if m["repeats"] < REPEATS:
+        return Untested("cannot-repeat", {"found": m["repeats"]})
+    if passing > PASSING:
+        return Untested("controls-pass", {"passing": passing, "m": m})
+    # Few controls may miss what chance gives: as if one more of them had passed, and one not.
+    limit = float(binom.ppf(0.99, count, (m["controls_unspeakable"] + 1) / (m["controls"] + 2))) / count
+    if limit >= 1:
+        return Untested("few-candidates", {"count": count})
+    found = binomtest(m["unspeakable"], count).proportion_ci(method="wilson")
+    null = "tokens as rare and of the same kind in place of candidates (binomial)"
     return Evidence(
-        m["unspeakable"] / m["candidates"],
-        chance={
-            "null": "other tokens in place of candidates (binomial)",
-            "median": expected,
-            "limit": limit,
-            "draws": m["others"],
-        },
+        m["unspeakable"] / count,
+        chance={"null": null, "median": passing, "limit": limit, "draws": m["controls"]},
         interval=(float(found.low), float(found.high)),
     )
 

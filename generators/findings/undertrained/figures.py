@@ -31,7 +31,7 @@ def draw_roc(arrays: dict[str, Array]) -> Any:
 
 
 def draw_largest(arrays: dict[str, Array]) -> Any:
-    groups = {"all tokens": arrays["all"], "others": arrays["others"], "candidates": arrays["candidates"]}
+    groups = {"all tokens": arrays["all"], "controls": arrays["controls"], "candidates": arrays["candidates"]}
     values = {name: array / np.log(10) for name, array in groups.items()}
     low = min(float(array.min()) for array in values.values())
     edges = np.linspace(low, 0, BINS + 1)
@@ -41,5 +41,5 @@ def draw_largest(arrays: dict[str, Array]) -> Any:
         ax.hist(array, edges, color=style.COLOURS[index])
         ax.axvline(np.log10(SPEAKABLE), color=style.INK, lw=1, ls=":")
         ax.set_ylabel(name)
-    axes[-1].set_xlabel("largest probability anywhere in the texts (log10)")
+    axes[-1].set_xlabel("largest probability, in the texts or asked for (log10)")
     return figure

@@ -11,42 +11,32 @@ from generators.findings.outliers.clump import crowding, find_clump
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.running import RESAMPLES, SEED, WINDOWS, Ran, ran
 from generators.findings.token_cells import TokenCells, cells
-from generators.maths.blocks import norms
+from generators.maths.blocks import first_identical, norms
 from generators.maths.resampling import auc_of, interval, resample_items
 
-PERCENTILE = 5  # percentile of the controls' largest probabilities
-PASSES = 4  # passes over all windows; prompts count as three
+MOST = 200  # candidates, drawn with a seed where a cluster has more
+PASSES = 5  # passes over all windows; prompts count as four
 SPEAKABLE = 0.01  # largest probability below which Land and Bartolo count a token as under-trained
-OTHERS = 200  # tokens drawn with a seed
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
 
 # Text before a token, between it and its repetition, and after that.
 TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))
-EXAMPLES = 4  # repeated tokens at the start of each prompt; fewer in models with a short context
-FREQUENT = 40  # frequent tokens used to test whether the model can repeat at all
-
-
-class AgainstCounts(TypedDict):
-    """How a set of tokens agrees with those that the training text never has; None where a set is empty."""
-
-    unused: int
-    chosen: int
-    precision: float | None
-    recall: float | None
+EXAMPLES = 2  # times that a prompt repeats the token before it asks; fewer in models with a short context
+FREQUENT = 30  # frequent tokens used to test whether the model can repeat at all
+REPEATS = 0.5  # median probability of these from which it can
 
 
 class Prompted(TypedDict):
-    """Shares of tokens that come back when a prompt asks to repeat them."""
+    """Shares of tokens that come back as the likeliest when a prompt asks to repeat them."""
 
     frequent: float
-    candidates: float | None
-    controls: float | None
+    candidates: float
+    controls: float
 
 
 class TokenRow(TokenCells):
     indicator: float
     largest_probability: float
-    below_controls: bool
     repeated_probability: float | None
     count: int | None
 
@@ -68,104 +58,120 @@ class Unseen(TypedDict):
 
 
 class UndertrainedMetrics(TypedDict):
-    """Numbers of candidates and of others; `threshold` is the 5th percentile of controls of matched frequency.
+    """Numbers of candidates, of `clump` tokens in one spot, and of as many controls of their class and frequency.
 
-    A token is unspeakable if the model never gives it 1 %, in the texts or asked to repeat it; `others` were drawn
-    from all tokens that are no candidates.
+    Equal rows are one candidate. A token is unspeakable if the model never gives it 1 %, in the texts or asked to
+    repeat it. `repeats` is the median probability of 30 frequent tokens when the model is asked to repeat them; None
+    where it isn't asked.
     """
 
+    clump: int
     candidates: int
-    indicator: str
     controls: int
-    threshold: float
-    below: int
+    unspeakable: int
+    controls_unspeakable: int
     median_candidate: float
     median_control: float
     matched_by: str
+    repeats: float | None
     prompted: Prompted | None
-    found_by_indicator: AgainstCounts | None
-    found_by_probability: AgainstCounts | None
-    unspeakable: int
-    others: int
-    others_unspeakable: int
-    median_other: float
     unseen: Unseen | None
     ran: Ran
 
 
 def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
-    """Measure the largest probability that the model ever gives each candidate, and others.
+    """Measure the largest probability that the model ever gives each candidate and each control.
 
-    Causal models are also asked, by prompts. Controls are matched by frequency.
+    Causal models are also asked, by prompts.
     """
     run = model_of(inputs)
     if not run.predicts:
         raise NotApplicableError("This checkpoint has no head that predicts tokens.")
     E = inputs.weights["token_embedding"]
-    tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
-    crowd = crowding(E)
-    indicator = untrained.indicator(tokens, find_clump(E, crowd), inputs.architecture.tied)
-    if indicator is None:  # without a clump, use the shortest tokens instead
-        indicator = untrained.Indicator("norm of the input embedding", tokens.norms)
+    clump = find_clump(E, crowding(E))
+    if clump is None:
+        raise NotApplicableError(
+            "No tokens lie in one spot, so nothing in the embedding says which were never trained."
+        )
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts
     log_frequency = (
         -np.arange(len(E), dtype=np.float64) if best is None else np.asarray(best.log_frequency, np.float64)
     )
     speakable = _speakable(inputs.vocabulary, len(E))
-    candidates = np.array([i for i in indicator.candidates if speakable[i]], np.int64)
-    controls = matched(candidates, log_frequency, speakable if counts is None else speakable & (counts > 0))
+    candidates = _distinct(E, np.array([i for i in clump.members if speakable[i]], np.int64))
+    allowed = speakable if counts is None else speakable & (counts > 0)
+    controls = _controls(candidates, clump.members, log_frequency, allowed, inputs.vocabulary)
     if not len(candidates) or not len(controls):
-        raise NotApplicableError("There are no candidates, or no tokens to compare them with.")
+        raise NotApplicableError("The tokens in one spot are special ones, or there are none to compare them with.")
     windows = run.windows(WINDOWS, SEED, PASSES)
     largest = _largest(run, windows, len(E))
-    threshold = float(np.percentile(largest[controls], PERCENTILE))
-    below = largest < threshold
-    others = _drawn(candidates, speakable)
-    answers = _prompted(run, candidates, controls, others, speakable) if inputs.architecture.causal else None
-    ever, ever_others = np.exp(largest[candidates]), np.exp(largest[others])
-    if answers is not None:
-        ever, ever_others = np.maximum(ever, answers[1]), np.maximum(ever_others, answers[2])
+    present = np.bincount(run.text.ids, minlength=len(E))[: len(E)]
+    often = present if best is None or best.proxy else np.nan_to_num(log_frequency, nan=-np.inf)
+    frequent = np.argsort(-np.where(speakable, often, -np.inf), kind="stable")[:FREQUENT]
+    repeats, prompted, asked = _prompted(run, candidates, controls, frequent)
+    ever, ever_controls = (np.maximum(np.exp(largest[ids]), asked.get(which, 0.0)) for which, ids in (
+        ("candidates", candidates), ("controls", controls)
+    ))  # fmt: skip
+    tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
+    apart = untrained.distances(tokens, clump)
     rows = [
         TokenRow(
             **cells(inputs.vocabulary, int(i)),
-            indicator=float(indicator.values[i]),
+            indicator=float(apart[i]),
             largest_probability=float(np.exp(largest[i])),
-            below_controls=bool(below[i]),
-            repeated_probability=None if answers is None else float(answers[1][place]),
+            repeated_probability=float(asked["candidates"][place]) if asked else None,
             count=None if counts is None else int(counts[i]),
         )
         for place, i in enumerate(candidates)
     ]
     metrics = UndertrainedMetrics(
+        clump=len(clump.members),
         candidates=len(candidates),
-        indicator=indicator.name,
         controls=len(controls),
-        threshold=float(np.exp(threshold)),
-        below=int(below[candidates].sum()),
-        median_candidate=float(np.exp(np.median(largest[candidates]))),
-        median_control=float(np.exp(np.median(largest[controls]))),
-        matched_by="token index" if best is None else best.label,
-        prompted=None if answers is None else answers[0],
-        found_by_indicator=_against(counts, candidates, speakable),
-        found_by_probability=_against(counts, np.flatnonzero(below & speakable), speakable),
         unspeakable=int((ever < SPEAKABLE).sum()),
-        others=len(others),
-        others_unspeakable=int((ever_others < SPEAKABLE).sum()),
-        median_other=float(np.median(ever_others)),
-        unseen=None if counts is None else _unseen(largest, -indicator.values, counts, speakable),
+        controls_unspeakable=int((ever_controls < SPEAKABLE).sum()),
+        median_candidate=float(np.median(ever)),
+        median_control=float(np.median(ever_controls)),
+        matched_by="token index" if best is None else best.label,
+        repeats=repeats,
+        prompted=prompted,
+        unseen=None if counts is None else _unseen(largest, -apart, counts, speakable),
         ran=ran(run, windows),
     )
     arrays = {
-        "candidates": largest[candidates].astype(np.float32),
-        "controls": largest[controls].astype(np.float32),
-        "others": largest[others].astype(np.float32),
+        "candidates": np.log(ever).astype(np.float32),
+        "controls": np.log(ever_controls).astype(np.float32),
         "all": np.sort(largest[speakable])[:: max(1, int(speakable.sum()) // 4096)].astype(np.float32),
     }
     if counts is not None and metrics["unseen"] is not None:
         arrays["roc"] = _roc(-largest[speakable], counts[speakable] == 0)
     title = "Candidates and the largest probability they get"
     return Measurements(metrics, {"candidates": table_of(title, TokenRow, rows)}, arrays)
+
+
+def _distinct(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Int[Array, " m"]:
+    """Return the ids whose rows differ, each once; of many, some drawn with a seed."""
+    ids = ids[first_identical(E[ids]) == np.arange(len(ids))]
+    return np.sort(np.random.default_rng(SEED).permutation(ids)[:MOST])
+
+
+def _controls(
+    candidates: Int[Array, " n"],
+    members: Int[Array, " members"],
+    log_frequency: Float[Array, " V"],
+    allowed: Bool[Array, " V"],
+    vocabulary: Vocabulary | None,
+) -> Int[Array, " m"]:
+    """Return for each candidate a token outside the cluster of its group (bytes, words, pieces), as rare as it is."""
+    free = allowed.copy()
+    free[members] = False
+    groups = np.zeros(len(free), int) if vocabulary is None else np.unique(vocabulary.groups, return_inverse=True)[1]
+    found = [
+        matched(candidates[groups[candidates] == group], log_frequency, free & (groups == group))
+        for group in np.unique(groups[candidates])
+    ]
+    return np.concatenate([*found, np.zeros(0, np.int64)])
 
 
 def _speakable(vocabulary: Vocabulary | None, V: int) -> Bool[Array, " V"]:
@@ -181,6 +187,8 @@ def matched(
     free = allowed & np.isfinite(log_frequency)
     free[candidates] = False
     ids = np.flatnonzero(free)
+    if not len(ids):
+        return np.zeros(0, np.int64)
     ids = ids[np.argsort(log_frequency[ids], kind="stable")]
     values = log_frequency[ids]
     taken = np.zeros(len(ids), bool)
@@ -198,16 +206,6 @@ def matched(
         taken[nearer] = True
         chosen.append(ids[nearer])
     return np.array(chosen, np.int64)
-
-
-def _drawn(candidates: Int[Array, " n"], speakable: Bool[Array, " V"]) -> Int[Array, " others"]:
-    """Return tokens of any frequency that are no candidates.
-
-    Others as rare as the candidates would be matched on the answer: what is never seen is never said.
-    """
-    free = speakable.copy()
-    free[candidates] = False
-    return np.random.default_rng(SEED).permutation(np.flatnonzero(free))[:OTHERS]
 
 
 def _unseen(
@@ -255,47 +253,26 @@ def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
 
 
 def _prompted(
-    run: Run,
-    candidates: Int[Array, " n"],
-    controls: Int[Array, " m"],
-    others: Int[Array, " others"],
-    speakable: Bool[Array, " V"],
-) -> tuple[Prompted, Float[Array, " n"], Float[Array, " others"]] | None:
-    """Return how often tokens come back, and the probability of each candidate and each of the others.
+    run: Run, candidates: Int[Array, " n"], controls: Int[Array, " m"], frequent: Int[Array, " f"]
+) -> tuple[float | None, Prompted | None, dict[str, Float[Array, " n"]]]:
+    """Return the median probability of frequent tokens when asked, how often tokens come back, and how probably.
 
-    None where even frequent tokens don't come back.
+    Where even frequent tokens don't come back, no others are asked for.
     """
-    present = np.bincount(run.text.ids, minlength=len(speakable))[: len(speakable)] * speakable
-    frequent = np.argsort(-present, kind="stable")[:FREQUENT]
-    back, _ = repeated(run, frequent, frequent)
-    if back.mean() < 0.5:
-        return None
-    of_candidates, probabilities = repeated(run, candidates, frequent)
-    of_controls, _ = repeated(run, controls, frequent)
+    if not run.architecture.causal:
+        return None, None, {}
+    back, probable = repeated(run, frequent)
+    repeats = float(np.median(probable))
+    if repeats < REPEATS:
+        return repeats, None, {}
+    of_candidates, of_controls = (repeated(run, ids) for ids in (candidates, controls))
     shares = Prompted(
-        frequent=float(back.mean()), candidates=float(of_candidates.mean()), controls=float(of_controls.mean())
+        frequent=float(back.mean()), candidates=float(of_candidates[0].mean()), controls=float(of_controls[0].mean())
     )
-    return shares, probabilities, repeated(run, others, frequent)[1]
+    return repeats, shares, {"candidates": of_candidates[1], "controls": of_controls[1]}
 
 
-def _against(
-    counts: Int[Array, " V"] | None, chosen: Int[Array, " n"], speakable: Bool[Array, " V"]
-) -> AgainstCounts | None:
-    if counts is None:
-        return None
-    unused = (counts == 0) & speakable
-    hits = int(unused[chosen].sum())
-    return AgainstCounts(
-        unused=int(unused.sum()),
-        chosen=len(chosen),
-        precision=hits / len(chosen) if len(chosen) else None,
-        recall=hits / int(unused.sum()) if unused.any() else None,
-    )
-
-
-def repeated(
-    run: Run, ids: Int[Array, " n"], frequent: Int[Array, " m"]
-) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
+def repeated(run: Run, ids: Int[Array, " n"]) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
     """Return whether any of three prompts brings each token back as the likeliest, and its largest probability.
 
     A prompt that has no room for one example is left out; no token comes back where none of the three has room.
@@ -306,7 +283,7 @@ def repeated(
         examples = _fitting(run, parts)
         if not examples:
             continue
-        prompts = np.array([_prompt(run, parts, int(i), frequent, examples) for i in ids], np.int32)
+        prompts = np.array([_prompt(run, parts, int(i), examples) for i in ids], np.int32)
 
         def see(at: Int[Array, " batch"], logits: Float[Array, "batch V"]) -> None:
             last = logits.astype(np.float64)
@@ -327,9 +304,7 @@ def _fitting(run: Run, parts: list[list[int]]) -> int:
     return min(EXAMPLES, room // (before + 1 + between + 1 + after))
 
 
-def _prompt(run: Run, parts: list[list[int]], token: int, frequent: Int[Array, " m"], examples: int) -> list[int]:
+def _prompt(run: Run, parts: list[list[int]], token: int, examples: int) -> list[int]:
     before, between, after = parts
-    ids = list(run.text.before)
-    for example in [int(i) for i in frequent if int(i) != token][:examples]:
-        ids += [*before, example, *between, example, *after]
-    return [*ids, *before, token, *between]
+    example = [*before, token, *between, token, *after]
+    return [*run.text.before, *(example * examples), *before, token, *between]
