@@ -154,7 +154,8 @@ class OpenedModel:
         return found
 
     def operations(self, length: int) -> float:
-        parameters = sum(array.numel() for name, array in self._model.named_parameters() if "embed" not in name)
+        counted = [(name, array) for name, array in self._model.named_parameters() if "embed" not in name]
+        parameters = sum(array.numel() for name, array in counted if "lm_head" not in name)
         if self.predicts:  # every position's logits over the vocabulary, often by the matrix that embeds
             parameters += self.architecture.d_model * (self.architecture.vocab_size or 0)
         scores = 2 * self.architecture.n_layer * self.architecture.d_model * length
