@@ -242,3 +242,9 @@ def test_of_one_position_no_channel_varies():
     assert _position_std({"position_std": np.full(4, np.nan)}) is None
     assert _position_std({"position_std": np.zeros(4)}) is None
     assert _position_std({"position_std": np.array([0.0, 0.5])}) is not None
+
+
+def test_one_norm_can_not_agree_with_others():
+    arch = synthetic.architecture(n_layer=1)
+    found = synthetic.verdicts(GAINS, synthetic.measure(GAINS, synthetic.gaussian_weights(arch, 0), arch))
+    assert (found["ln2-one-channel"], found["ln2-mutes-channel"]) == ("untested", "untested")

@@ -30,6 +30,8 @@ def one_channel(m: GainsMetrics) -> Evidence | Untested:
     top = m["consistent_channel"]["ln2"]
     if top is None:
         return Untested("equal-ln2" if m["correlation"]["ln2"] else "no-ln2")
+    if top["n_layers"] == 1:
+        return Untested("one-ln2")
     median = float(np.median(top["ratios"])) if top["ratios"] else None
     clear = median is not None and median >= SMALLEST_RATIO
     return Evidence(
@@ -48,6 +50,8 @@ def mutes_channel(m: GainsMetrics) -> Evidence | Untested:
     found = m["muted_channel"]
     if found is None:
         return Untested("equal-ln2" if m["correlation"]["ln2"] else "no-ln2")
+    if found["n_layers"] == 1:
+        return Untested("one-ln2")
     return Evidence(
         len(found["layers"]),
         {"found": found},
