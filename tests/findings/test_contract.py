@@ -84,6 +84,7 @@ def scenes() -> dict[str, Inputs]:
     untied |= {f"blocks.{i}.attn.relative_bias": gaussian["token_embedding"][:32, :2] for i in range(LAYERS)}
     planted, encoder = weights_of(1, planted=True), replace(arch, tied=False, causal=False, post_norm=True)
     planted |= {"embedding_norm.gain": np.ones(D, np.float32), "embedding_norm.bias": np.zeros(D, np.float32)}
+    planted |= {"embedding_projection": np.eye(D), "embedding_projection.bias": np.zeros(D)}
     biased = replace(encoder, buckets=Buckets(32, 128, both_ways=True))
     falling = replace(arch, positions="alibi", slopes=(0.5, 0.0625), score_cap=20.0)
     turns = Rotary(8, (6.3, 20.0, 63.0, 200.0))

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -86,11 +85,11 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
     gains = {norm: _gains(inputs, norm) for norm in NORMS}
     first = next(iter(gains["ln2"].values()))
     check_channels(len(first))
-    inputs = replace(inputs, weights=InStream(inputs.weights))
+    weights = InStream(inputs.weights)
     for role in ("position_embedding", "token_embedding"):
-        if role in inputs.weights:
-            check_width(inputs.weights[role], first)
-    std = _position_std(inputs.weights)
+        if role in weights:
+            check_width(weights[role], first)
+    std = _position_std(weights)
     found = {norm: consistent_channel(list(gains[norm].values())) for norm in NORMS}
     rows = [_describe(norm, layer, gain, std) for norm in NORMS for layer, gain in gains[norm].items()]
     metrics = GainsMetrics(
@@ -99,10 +98,10 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
         },
         consistent_channel=found,
         muted_channel=muted_channel(gains["ln2"]),
-        ln2_channel=None if found["ln2"] is None else _ranks(found["ln2"]["channel"], std, inputs.weights),
+        ln2_channel=None if found["ln2"] is None else _ranks(found["ln2"]["channel"], std, weights),
         n_channels=len(first),
         n_layers=inputs.architecture.n_layer,
-        chance=_chance(gains, inputs.weights),
+        chance=_chance(gains, weights),
         intervals={"dials_down": _interval(std, gains["ln1"].get(0))},
     )
     title = "Every norm: correlation with position std and its largest gains"
