@@ -47,7 +47,7 @@ def toy(
 
     return Finding(
         name=name,
-        words=Words(title=name.title(), order=1),
+        words=Words(title=name.title(), order=1, question=1),
         needs=needs,
         uses=uses,
         config=config,

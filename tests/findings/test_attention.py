@@ -419,7 +419,8 @@ def test_without_a_table_of_positions_what_is_about_tokens_is_judged(decoder):
     assert result.metrics["shares"]["P"] is result.metrics["positional_kernels"] is None
     assert list(result.metrics["shares"]["E"]) == list(full["shares"]["E"])
     tested = [claim for claim, verdict in synthetic.verdicts(ATTENTION, result).items() if verdict != "untested"]
-    assert tested == ["q-reads-tokens", "k-reads-tokens", "v-reads-tokens", "mlp-reads-tokens"]
+    bias = "query-bias-channel"  # speaks of neither
+    assert tested == ["q-reads-tokens", "k-reads-tokens", "v-reads-tokens", "mlp-reads-tokens", bias]
     with pytest.raises(NotApplicableError, match="neither tokens nor a table"):
         compute(without(weights, "position_embedding", "token_embedding"), arch)
 

@@ -40,7 +40,7 @@ def test_reasons_are_those_that_rules_give(finding):
 def test_rules_without_words_and_words_without_a_rule_are_errors(monkeypatch):
     with pytest.raises(ValueError, match="judges no-such-claim, which has no words"):
         claim("no-such-claim")(next(f for f in FINDINGS if f.rules).measure)
-    said = Words("Toy", 1, claims={"nobodys": ClaimWords("short", "It is so.", "the number", "So.")})
+    said = Words("Toy", 1, 1, claims={"nobodys": ClaimWords("short", "It is so.", "the number", "So.")})
     monkeypatch.setattr("tests.toy_findings.Words", lambda **_: said)
     with pytest.raises(ValueError, match="claims that no rule judges: nobodys"):
         toy("toy")

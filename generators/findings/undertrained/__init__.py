@@ -14,7 +14,6 @@ FINDING = Finding(
     words=words_of(__name__),
     needs=(RUN, "token_embedding"),
     uses=(TOKENS, FREQUENCIES),
-    config=("tied", "causal"),
     metrics=measure.UndertrainedMetrics,
     measure=measure.measure,
     rules=claims.RULES,
