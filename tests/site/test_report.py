@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from generators.base.verdicts import SYMBOLS
+from generators.base.verdicts import SYMBOLS, WEAK
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, write_checkpoint
@@ -158,7 +158,8 @@ def test_its_claims_are_told_and_a_reader_gets_around(visit, report):
     for claim in found["claims"]:
         shown = (page.locator(f"#claim-{claim['id']}").text_content() or "").strip()  # that of a folded one, too
         untold = found["findings"][claim["finding"]]["status"] in ("missing", "not_applicable")
-        said = claim["statement"].rstrip(".") if untold else SYMBOLS[claim["verdict"]]
+        short = next(rule.short for finding in FINDINGS for rule in finding.rules if rule.id == claim["id"])
+        said = short if untold else WEAK if claim.get("weak") else SYMBOLS[claim["verdict"]]
         assert shown.startswith(said), claim
     load_pictures(page)
     page.evaluate(UNFOLD)
