@@ -24,10 +24,9 @@ function figureOf(small, title, id, usual) {
 /** Return what the claims about a finding say of a model. */
 async function claimsOf(name, finding) {
   const { claims } = await json(new URL(`api/v1/models/${name}.json`, root()));
-  const items = claims
+  return claims
     .filter((claim) => claim.finding === finding)
     .map((claim) => element("li", {}, verdict(claim.verdict), `${claim.close ? " ≈" : ""} ${claim.answer}`));
-  return items.length ? element("ul", { className: "short" }, ...items) : null;
 }
 
 /**
@@ -37,7 +36,7 @@ async function claimsOf(name, finding) {
 async function show(place, small) {
   const name = small.dataset.model ?? "";
   place.dataset.model = name;
-  place.querySelector("ul.short")?.remove();
+  place.querySelector("ul.short")?.replaceChildren();
   const before = part("figure", HTMLElement, place);
   before.replaceWith(figureOf(small, before.querySelector("figcaption strong"), before.id, place.dataset.caption));
   const link = part(".chosen-model a", HTMLAnchorElement, place);
@@ -45,9 +44,8 @@ async function show(place, small) {
   link.href = part("figcaption a", HTMLAnchorElement, small).href;
   document.dispatchEvent(new Event("atlas:pictures"));
   const claims = await claimsOf(name, place.dataset.finding);
-  if (!claims || place.dataset.model !== name) return; // another was chosen meanwhile
-  place.querySelector("ul.short")?.remove();
-  part(".chosen-model", HTMLElement, place).after(claims);
+  if (place.dataset.model !== name) return; // another was chosen meanwhile
+  place.querySelector("ul.short")?.replaceChildren(...claims);
 }
 
 function enhance() {

@@ -49,5 +49,5 @@ def test_an_address_that_names_nobody_shows_the_first(visit: Visit, address: str
 def test_without_scripts_the_picture_and_its_claims_are_there(visit: Visit, address: str) -> None:
     page = visit(f"{address}findings/helix/", java_script_enabled=False, sound=False)
     expect(page.locator(".chosen img").first).to_be_visible()
-    assert page.locator(".chosen li").count() == 7
+    assert page.locator(".chosen li").count() == 9
     assert page.locator(".chosen > label select").count() == 0

@@ -110,8 +110,8 @@ def test_what_survives_a_change_and_what_seeds_unmake_anyway():
     found = answers(family(LEARNED, three), seeds)
     assert found[RANK].answer == (
         "3 claims hold with learned positions. With rank three, 1 still holds and 2 no longer "
-        "hold. For “Positions wind” "
-        "and “Unused tokens form a cluster” the effect still reaches the threshold, but another condition fails."
+        "hold. For “winding” "
+        "and “cluster” the effect still reaches the threshold, but another condition fails."
     )
     assert {part.words: ids(part) for part in found[RANK].parts} == {
         "No longer hold": ["clump"],
@@ -237,4 +237,4 @@ def test_what_we_learned_has_the_family_only_where_it_has_results():
     three = member("stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds")
     text = template.render(family=family_lessons([family(LEARNED, three)]), **shared)
     assert "## One recipe, one thing changed { #family }" in text
-    assert 'No longer hold (1): <a href="series/stdlib-family/#winding">Positions wind</a>' in text
+    assert 'No longer hold (1): <a href="series/stdlib-family/#winding">winding</a>' in text

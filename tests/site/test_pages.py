@@ -341,7 +341,9 @@ def test_with_many_models_pages_sum_up_and_name_on_demand(site, make, monkeypatc
             assert f'href="../findings/{finding.name}/#rule-{rule.id}">{escape(rule.short)}</a>' in whole
     assert whole.count('<th scope="row" role="rowheader">') == 4, "a row for each model, of weights and in use"
     helix = (site.folder / "findings/helix.md").read_text()
-    reported = helix[helix.index(f"<li><strong>{escape(HELIX.rules[0].statement)}</strong>") :].split("</li>")[0]
+    reported = helix[helix.index(f"<li><strong>{escape(HELIX.rules[0].short.capitalize())}.</strong>") :].split(
+        "</li>"
+    )[0]
     summary, on_demand = reported.split("<details")
     assert "we could test" in summary, "of two models neither all nor most are spoken of"
     assert "Plain" in on_demand and "Hostile" in on_demand

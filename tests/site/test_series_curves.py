@@ -122,9 +122,7 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     (page,) = write_series(known, store, staging, environment(), [], [])
     text = (tmp_path / "pages/series/course.md").read_text()
     assert f"Holds from step {early} on (effect 0.01 at step 0, 2 at step {text_of(steps[-1])})." in text
-    assert re.search(
-        r"since a step at which the loss is unknown \(1\): <a href=\"#winding\">Positions wind</a>", text
-    )
+    assert re.search(r"since a step at which the loss is unknown \(1\): <a href=\"#winding\">winding</a>", text)
     assert text.count('<td class="cell cell--') == count * len(
         [row for finding in page.shown for row in page.claims(finding)]
     )
