@@ -1,14 +1,13 @@
-"""The groups of findings in the matrix: what weights show by themselves, and what a model does when it runs."""
+"""The groups of the matrix: findings on two questions each, so that every group fits a screen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from generators.findings.contract import Finding
-from generators.findings.inputs import RUN
 
-IN_WEIGHTS, IN_USE = "In the weights", "In use"
-GROUPS = (IN_WEIGHTS, IN_USE)
+GROUPS = ("Positions", "Directions and frequency", "Tokens", "Heads and the first token")
+QUESTIONS = 2  # in each group
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,7 @@ class FindingGroup:
 
 
 def group_of(finding: Finding[Any]) -> str:
-    """Return in which group a finding stands: it follows from whether it needs the model to be run."""
-    return IN_USE if RUN in finding.needs else IN_WEIGHTS
+    return GROUPS[(finding.question - 1) // QUESTIONS]
 
 
 def grouped(findings: Sequence[Finding[Any]]) -> list[FindingGroup]:

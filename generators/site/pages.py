@@ -41,7 +41,7 @@ from generators.site.stories import hero, stories
 from generators.site.view import Absent, ModelPage, Section, all_models, counted
 from generators.site.words import environment
 
-FEW = 8  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
+FEW = 6  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
 MANY = 12  # models; with more, pages sum up and name on demand
 PROCESSES = os.cpu_count() or 1  # that draw figures
 

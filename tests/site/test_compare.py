@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from generators.base.text import PARTS
 from generators.compute.records import ModelFindings
 from generators.findings import FINDINGS
-from generators.findings.inputs import RUN
+from generators.site.groups import GROUPS, group_of
 from generators.site.words import environment
 from tests.site.conftest import NOISE, SERIES_MEMBERS, Visit
 from tests.site.test_browser import PHONE, WIDE, until
@@ -35,7 +35,7 @@ def test_only_models_that_the_page_knows_lead_to_it(built_site: Path) -> None:
 def test_members_of_series_are_compared_and_marked_as_such(visit: Visit, address: str) -> None:
     one, other = SERIES_MEMBERS
     page = compared(visit, address, f"?a={one}&b={other}")
-    first = page.get_by_label("First")
+    first = page.locator("select[name=a]")
     assert first.input_value() == one
     assert first.locator("optgroup[label='Series members'] option", has_text="(series)").count() >= 2
 
@@ -125,8 +125,10 @@ def test_both_curves_turn_in_one_frame(visit: Visit, address: str) -> None:
 
 def test_a_cell_leads_to_the_claim(visit: Visit, address: str) -> None:
     page = compared(visit, address, "?a=gpt2&b=all-minilm-l6-v2", sound=False)
-    page.locator(".compare-claims tbody td a").first.click()
-    page.wait_for_url("**/models/gpt2/#claim-three-components")
+    link = page.locator(".compare-claims tbody td a[href*='models/gpt2/']").first
+    claim = (link.get_attribute("href") or "").partition("#")[2]
+    link.click()
+    page.wait_for_url(f"**/models/gpt2/#{claim}")
     page.go_back()
     page.locator("table.compare-claims").first.wait_for()
     assert "a=gpt2" in page.url
@@ -176,7 +178,7 @@ def test_every_claim_is_in_view_at_1280_pixels_and_on_a_phone(visit: Visit, addr
         beyond = page.eval_on_selector_all(
             ".claims-matrix .atlas-scroll", "all => all.map(one => one.scrollWidth - one.clientWidth)"
         )
-        assert beyond == [0, 0], viewport
+        assert beyond == [0] * len(GROUPS), viewport
         first, other = (page.locator("table.claims-grid tbody tr:visible th").nth(i).bounding_box() for i in (0, 1))
         assert (first["y"] < other["y"]) == (viewport != PHONE), "rows are models on a wide screen alone"
 
@@ -191,15 +193,15 @@ def test_the_matrix_is_filtered_and_the_address_says_how(visit: Visit, address: 
     page.get_by_role("button", name="Holds in GPT-2 124M").click()
     assert len(heads(page)) == count(built_site, "holds", ["gpt2"])
     page.get_by_label("Claims about").select_option(label="Gains")
-    assert heads(page) == ["ln1 dials down", "ln2 channel"]
+    assert heads(page) == ["ln1 dials down", "ln2 channel", "ln2 mutes"]
     assert page.url.endswith("?show=first&about=Gains")
     page.reload()
     until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
-    assert heads(page) == ["ln1 dials down", "ln2 channel"]
+    assert heads(page) == ["ln1 dials down", "ln2 channel", "ln2 mutes"]
     page.get_by_role("button", name="Holds in GPT-2 124M").click()
-    page.get_by_label("Claims about").select_option(label="all in use")
-    in_use = [rule.short for finding in FINDINGS if RUN in finding.needs for rule in finding.rules]
-    assert heads(page) == in_use
+    page.get_by_label("Claims about").select_option(label="all tokens")
+    of_tokens = [rule.short for finding in FINDINGS if group_of(finding) == "Tokens" for rule in finding.rules]
+    assert heads(page) == of_tokens
     page.get_by_label("Claims about").select_option(label="everything")
     assert heads(page) == everything
 

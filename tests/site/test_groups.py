@@ -3,14 +3,12 @@
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.inputs import RUN
-from generators.site.groups import GROUPS, IN_USE, group_of, grouped
+from generators.site.groups import GROUPS, group_of, grouped
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.name)
 def test_every_finding_has_a_group(finding):
     assert group_of(finding) in GROUPS
-    assert (group_of(finding) == IN_USE) == (RUN in finding.needs)
 
 
 def test_the_columns_of_the_groups_are_all_claims_once():
@@ -22,5 +20,5 @@ def test_the_columns_of_the_groups_are_all_claims_once():
 
 
 def test_a_group_that_claims_nothing_is_no_group():
-    weights_only = [finding for finding in FINDINGS if RUN not in finding.needs]
-    assert IN_USE not in [group.title for group in grouped(weights_only)]
+    of_positions = [finding for finding in FINDINGS if finding.question == 1]
+    assert [group.title for group in grouped(of_positions)] == [GROUPS[0]]
