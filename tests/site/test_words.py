@@ -69,7 +69,8 @@ def test_rules_are_those_of_all_findings_in_their_order():
 def test_templates_know_every_rule_and_refuse_others():
     template = environment().from_string("{{ rule(id).statement }}")
     for rule in rules():
-        assert template.render(id=rule.id) == Markup.escape(rule.statement)
+        said = template.render(id=rule.id).replace("\N{NO-BREAK SPACE}", " ")  # as numbers are set
+        assert said == Markup.escape(rule.statement).replace("\N{NO-BREAK SPACE}", " ")
     with pytest.raises(KeyError, match="no-such-rule"):
         template.render(id="no-such-rule")
 
