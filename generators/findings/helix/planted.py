@@ -163,6 +163,8 @@ CONTROLS = Controls(
         "three-components": {
             "permuted rows of a trained P": "A share of variance does not depend on the order of rows.",
             "rank-1 pairs": "Rows on one line lie in three dimensions.",
+            "low-rank pairs": "Rows of few dimensions have more in three of them than curves in many.",
+            "Cauchy rows": "A few huge entries hold most of the variance, in as few directions.",
         },
         "first-position": {
             "permuted rows of a trained P": "Four rows stand apart; in 4 of 256 orders one of them is first."
