@@ -43,7 +43,7 @@ def test_claims_in_use_are_tried():
     assert exchanged == {rule.id for f in RUNNING for rule in f.rules if f.name in EXCHANGES}
     assert len(exchanged) == 16
     assert stand_in < before
-    assert len(stand_in) == 19
+    assert len(stand_in) == 21
 
 
 def test_claims_of_stand_ins_are_tested():

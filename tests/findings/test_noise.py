@@ -106,7 +106,7 @@ def test_at_most_one_claim_in_a_hundred_holds_on_noise_of_any_kind(null):
     pairs = [pair for seed in range(KINDS[null]) for pair in nulls.verdicts(null, seed, findings)]
     counts = Counter(pair for pair in pairs if null.name not in PRESERVED_BY.get(pair[0], ()))
     held = sum(count for (_, verdict), count in counts.items() if verdict == "holds")
-    # Claims about matrices are judged by the 99th percentile of draws alone: as many hold as the rate of 1 % may give.
+    # Claims about matrices are judged by draws alone: as many hold as a rate of 1 % may give.
     most = binom.ppf(0.95, counts.total(), 0.01) if null.name.startswith("matrices") else 0
     assert share_that_holds(counts) <= 0.01 or held <= most, counts
     assert {verdict for claim, verdict in counts if claim == "clump"} <= {"fails"}
