@@ -275,7 +275,7 @@ def channels_exchanged(rng: np.random.Generator) -> dict[str, str]:
 def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
     """Any tokens in the place of those that look under-trained."""
     largest = np.sort(trained().largest())
-    said = largest[len(largest) // 4 :]  # without those that no control could be: the claim is untested beside them
+    said = largest[len(largest) // 3 :]  # without those that no control could be: the claim is untested beside them
     drawn = said[rng.permutation(len(said))]
     count = MOST
     metrics = {
