@@ -11,7 +11,7 @@ from generators.base.plain import content_digest, plain
 from generators.base.progress import printable
 from generators.base.verdicts import SYMBOLS, WEAK
 from generators.checkpoint.registry import SLUG, Title
-from generators.findings.judging import VERDICTS, Claim, IntervalKind, Verdict
+from generators.findings.judging import VERDICTS, Claim, IntervalKind, Verdict, beyond_chance
 from generators.findings.measured import Measurements, Table
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -195,6 +195,13 @@ class ClaimRecord(Record):
     def in_words(self) -> str:
         """Return the verdict as it is read: what fails beyond chance is there, but weak."""
         return "present, weak" if self.weak else self.verdict
+
+    @property
+    def beyond_chance(self) -> float | None:
+        """Return how far a share lies on the way from what chance gives to all."""
+        if self.value is None or self.chance is None:
+            return None
+        return beyond_chance(self.value, self.chance.median)
 
     @property
     def symbol(self) -> str:

@@ -203,6 +203,11 @@ class Claim:
     depends_on: str = ""
 
 
+def beyond_chance(value: float, by_chance: float) -> float:
+    """Return how far a share lies on the way from chance (0) to all (1), one scale for all that chance gives."""
+    return (value - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
+
+
 def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> StoredChance | None:
     """Return what the null gives whose limit is hardest to pass (beyond it is beyond each), None without any."""
     sign = 1 if sense == "at least" else -1

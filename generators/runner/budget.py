@@ -3,6 +3,9 @@
 By constants and not by a clock, so that the same settings choose the same windows of text every time.
 """
 
+from typing import Any
+
+from generators.base.architecture import Architecture
 from generators.runner.errors import CannotRunError
 
 FLOAT_BYTES = 4  # everything is run in float32
@@ -22,6 +25,18 @@ def assumed_speed(device: str, threads: int) -> float:
 
 def affordable(count: int, operations: float, budget_s: float, speed: float) -> int:
     return min(count, max(FEWEST_WINDOWS, int(budget_s * speed / operations)))
+
+
+def operations(model: Any, architecture: Architecture, length: int, *, predicts: bool) -> float:
+    """Return the floating point operations of one window: matrices, scores, and logits where it predicts.
+
+    Logits over the vocabulary are counted by their size, since the matrix is often the one that embeds.
+    """
+    counted = [(name, array) for name, array in model.named_parameters() if "embed" not in name]
+    parameters = sum(array.numel() for name, array in counted if "lm_head" not in name)
+    logits = architecture.d_model * (architecture.vocab_size or 0) if predicts else 0
+    scores = 2 * architecture.n_layer * architecture.d_model * length
+    return 2.0 * length * (parameters + logits + scores)
 
 
 def chosen_device(wanted: str) -> str:

@@ -154,12 +154,7 @@ class OpenedModel:
         return found
 
     def operations(self, length: int) -> float:
-        counted = [(name, array) for name, array in self._model.named_parameters() if "embed" not in name]
-        parameters = sum(array.numel() for name, array in counted if "lm_head" not in name)
-        if self.predicts:  # every position's logits over the vocabulary, often by the matrix that embeds
-            parameters += self.architecture.d_model * (self.architecture.vocab_size or 0)
-        scores = 2 * self.architecture.n_layer * self.architecture.d_model * length
-        return 2.0 * length * (parameters + scores)
+        return budget.operations(self._model, self.architecture, length, predicts=self.predicts)
 
     def encode(self, text: str) -> tuple[int, ...]:
         return self._encoded(text)
@@ -201,12 +196,12 @@ class OpenedModel:
 
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         """Call `see` with the first window of every batch and its last hidden states, a tensor on the device."""
-        for begin, batch in self._batches(ids, self._base_bytes(ids)):
+        for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
             see(begin, self._base_states(batch))
 
     def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         self._check_head()
-        wide = self._base_bytes(ids) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
+        wide = self._base_bytes(ids.shape[1]) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
         changed = max(self._shared.changes, default=BEFORE) > BEFORE  # else all blocks are run anyway
         part = self._shared.part(ids, [len(self._blocks) - 1]) if changed else range(0)
         for begin, batch in self._batches(ids, wide):
@@ -245,7 +240,7 @@ class OpenedModel:
             if stage != returned:
                 see(stage, begin, states)
 
-        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids)), show)
+        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids.shape[1])), show)
 
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
         """Call `see` with a layer, the first window of the batch, and what the layer's MLP writes, (windows, n, d).
@@ -261,7 +256,7 @@ class OpenedModel:
             see(layer, first, output.detach().reshape(shape).cpu().numpy())
 
         with watching.outputs(found, wrote):
-            for begin, batch in self._batches(ids, self._base_bytes(ids)):
+            for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
                 first = begin
                 self._base_states(batch)
         return True
@@ -289,19 +284,15 @@ class OpenedModel:
         part = self._shared.part(ids, wanted)
         run = self._shared.run if len(part) == len(self._blocks) else lambda _, batch: self._base_states(batch)
         with watching.attention(self._blocks, looked, part, scores=scores) as end:
-            for begin, batch in self._batches(ids, self._base_bytes(ids)):
+            for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
                 at, rows = begin, ids[begin : begin + len(batch)]
                 with self._shared.only(part, rows):
                     run(rows, batch)
                 end()
 
     def queries_keys_values(self, ids: Int[Array, "windows n"], see: SeeCompared) -> bool:
-        """Call `see` with a layer, the first window of the batch, and the layer's queries, keys and values.
-
-        Queries and keys are as they are compared: normed and turned where the model does that. Return whether they
-        could be seen: not all architectures compare them in a function of its own.
-        """
-        begin, layer = 0, 0
+        """Call `see` as `Run` says; not all architectures compare queries with keys in a function of its own."""
+        begin = layer = 0
 
         def compared(*arrays: Any) -> None:
             nonlocal layer
@@ -310,7 +301,7 @@ class OpenedModel:
 
         try:
             with watching.compared(self._base, compared):
-                for begin, batch in self._batches(ids, self._base_bytes(ids)):  # noqa: B007 (`compared` reads it)
+                for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):  # noqa: B007 (`compared` reads it)
                     layer = 0
                     self._base_states(batch)
         except CannotRunError:
@@ -371,7 +362,7 @@ class OpenedModel:
             if stage != last:  # that is after the final norm; what the last block returns comes next
                 sums[min(stage, last)] += states.sum(axis=0, dtype=np.float64)
 
-        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids)), add)
+        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids.shape[1])), add)
         return sums / len(ids)
 
     # Running
@@ -429,15 +420,14 @@ class OpenedModel:
     def _base_states(self, batch: Any) -> Any:
         return self._base(input_ids=batch, **self._options()).last_hidden_state
 
-    def _base_bytes(self, ids: Int[Array, "windows n"]) -> int:
-        n, a = ids.shape[1], self.architecture
-        return FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model)
+    def _base_bytes(self, n: int) -> int:
+        return FLOAT_BYTES * n * (3 * self.architecture.n_head * n + 12 * self.architecture.d_model)
 
     def _row_bytes(self, n: int) -> int:
         """Return the bytes of a row of n tokens of which keys and values are kept, and one row of logits."""
         a = self.architecture
         past = 2 * a.n_layer * (a.n_kv_head or a.n_head) * a.d_head * n
-        return FLOAT_BYTES * (n * (3 * a.n_head * n + 12 * a.d_model) + past + 3 * (a.vocab_size or 0))
+        return self._base_bytes(n) + FLOAT_BYTES * (past + 3 * (a.vocab_size or 0))
 
     def _batches(
         self, ids: Int[Array, "windows n"], window_bytes: int, most: int | None = None

@@ -9,28 +9,27 @@ from generators.findings.attention.measure import (
     AttentionMetrics,
     LayerShare,
     Matrix,
+    RawAndFolded,
     Source,
     Turned,
     TurnedBoth,
 )
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
-from generators.findings.judging import Evidence, Untested, claim, strictest
+from generators.findings.judging import Evidence, Untested, beyond_chance, claim, strictest
 from generators.findings.measured import Interval, Measurements, StoredChance
 
-# Of the share that chance leaves: (share - chance) / (1 - chance). On this scale, which is one for all widths, chance
-# is 0 and a matrix that lies in the directions as a whole is 1.
-BEYOND_CHANCE = 0.05
+BEYOND_CHANCE = 0.05  # of the way from chance to all
 IGNORES_AT_MOST = 0.5  # share of chance, "half" in words; below it that scale depends on the width
 CHOICE = "whether the norm's gain is folded in"
 RAW = "in the raw weights"
+Judge = Callable[[float | None, Turned | None], Evidence | None]
 
 
-def _judged(raw: Evidence | None, folded: Evidence | None) -> Evidence | None:
+def _judged(found: RawAndFolded | LayerShare, turned: TurnedBoth, of: Judge) -> Evidence | None:
     """Return what a claim makes of the matrix that the model computes with, and beside it of the raw one."""
-    if folded is None or raw is None:
-        return raw
-    return replace(folded, otherwise={RAW: raw}, choice=CHOICE)
+    raw, folded = of(found["raw"], turned["raw"]), of(found["folded"], turned["folded"])
+    return raw if raw is None or folded is None else replace(folded, otherwise={RAW: raw}, choice=CHOICE)
 
 
 def _reading(matrix: Matrix) -> Callable[[AttentionMetrics], Evidence | Untested]:
@@ -45,7 +44,7 @@ def _reading(matrix: Matrix) -> Callable[[AttentionMetrics], Evidence | Untested
             null = None if chance is None else chance["read"]
             return None if value is None or null is None else Evidence(value, chance=null, holds_at=null["limit"])
 
-        judged = _judged(of(found["raw"], turned["raw"]), of(found["folded"], turned["folded"]))
+        judged = _judged(found, turned, of)
         aligned = m["top5"]["P"][matrix]["raw"] / CORNER
         said = {"aligned": aligned, "by_chance": m["chance_top5"] / CORNER}
         return Untested("zeros") if judged is None else replace(judged, said={**judged.said, **said})
@@ -75,19 +74,13 @@ def _lying(source: Source, matrix: Matrix) -> Callable[[AttentionMetrics], Evide
             if share is None or chance is None:
                 return None
             null = chance["most"]
-            median, limit = (_beyond(value, by_chance) for value in (null["median"], null["limit"]))
+            median, limit = (beyond_chance(value, by_chance) for value in (null["median"], null["limit"]))
             scaled: StoredChance = {**null, "median": median, "limit": limit}
-            return Evidence(_beyond(share, by_chance), {"share": share}, chance=scaled)
+            return Evidence(beyond_chance(share, by_chance), {"share": share}, chance=scaled)
 
-        judged = _judged(of(row["raw"], turned["raw"]), of(row["folded"], turned["folded"]))
-        return Untested("no-matrix") if judged is None else judged
+        return _judged(row, turned, of) or Untested("no-matrix")
 
     return lies
-
-
-def _beyond(share: float, by_chance: float) -> float:
-    """Return how much of what chance leaves a share takes: 0 by chance, 1 where it is all."""
-    return (share - by_chance) / (1 - by_chance)
 
 
 reads_positions = [
@@ -115,7 +108,7 @@ def mlp_ignores(m: AttentionMetrics) -> Evidence | Untested:
         null = None if chance is None else chance["least"]
         return None if share is None else Evidence(share, chance=null, holds_at=IGNORES_AT_MOST * m["chance_share"])
 
-    return _judged(of(row["raw"], turned["raw"]), of(row["folded"], turned["folded"])) or Untested("no-matrix")
+    return _judged(row, turned, of) or Untested("no-matrix")
 
 
 @claim("previous-token-head", holds=SMALLEST_WEIGHT, form=share)

@@ -65,21 +65,16 @@ CONTROLS = Controls(
     plantings=(
         *(
             Planting(
-                f"{name}-reads-positions",
-                f"share of {name.upper()} that reads five directions of P",
-                partial(reads_positions, name=f"attn.{name}"),
+                f"{name}-reads-{what}",
+                f"share of {name.upper()} that reads {directions}",
+                partial(plant, name=f"attn.{name}"),
                 SHARES,
             )
-            for name in "qk"
-        ),
-        *(
-            Planting(
-                f"{name}-reads-tokens",
-                f"share of {name.upper()} that reads 25 directions of E",
-                partial(reads_tokens, name=f"attn.{name}"),
-                SHARES,
+            for names, what, directions, plant in (
+                ("qk", "positions", "five directions of P", reads_positions),
+                ("qkv", "tokens", "25 directions of E", reads_tokens),
             )
-            for name in "qkv"
+            for name in names
         ),
         Planting("writes-positions", "share of O that writes into 25 directions of P", writes_positions, SHARES),
         Planting(

@@ -9,15 +9,15 @@ from generators.base.text import share, two
 from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve, Story
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
 from generators.findings.helix.trained import FEWEST, Seam, Trained
-from generators.findings.judging import Evidence, Untested, claim, strictest
+from generators.findings.judging import Evidence, Untested, beyond_chance, claim, strictest
 from generators.findings.measured import Measurements, StoredChance
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR, principal_scores
 from generators.maths.curve_statistics import TOP_ENERGY
 from generators.maths.surrogates import smooth_curve
 from generators.maths.turning import JUDGED_OFFSETS
 
-LEAST_BEYOND = 0.05  # of the variance that chance leaves
-HELIX_BEYOND = 0.5  # the same: three components hold most of what chance leaves
+LEAST_BEYOND = 0.05  # of the way from chance to all of the variance
+HELIX_BEYOND = 0.5  # the same, where the curve is a helix if it winds
 FEWEST_TURNS = 1.0
 STEADY = 1 / 3  # net angle over summed steps: two steps on for each one back; rows in any order have 1 / sqrt(n)
 SMOOTH = 0.5  # correlation of neighbors below which rows form no curve
@@ -51,11 +51,6 @@ def three_components(m: HelixMetrics) -> Evidence | Untested:
         otherwise={"with row 0": of(ranges["all"])},
         choice="whether row 0 counts",
     )
-
-
-def beyond_chance(value: float, median: float) -> float:
-    """Return which part of the variance that chance leaves is held: 0 by chance, 1 where it is all."""
-    return (value - median) / (1 - median) if median < 1 else 0.0
 
 
 def winding_planes(m: HelixMetrics) -> list[StoredPlane]:

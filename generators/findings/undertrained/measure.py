@@ -110,9 +110,8 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     often = present if best is None or best.proxy else np.nan_to_num(log_frequency, nan=-np.inf)
     frequent = np.argsort(-np.where(speakable, often, -np.inf), kind="stable")[:FREQUENT]
     repeats, prompted, asked = _prompted(run, candidates, controls, frequent)
-    ever, ever_controls = (np.maximum(np.exp(largest[ids]), asked.get(which, 0.0)) for which, ids in (
-        ("candidates", candidates), ("controls", controls)
-    ))  # fmt: skip
+    ever = np.maximum(np.exp(largest[candidates]), asked.get("candidates", 0.0))
+    ever_controls = np.maximum(np.exp(largest[controls]), asked.get("controls", 0.0))
     tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
     apart = untrained.distances(tokens, clump)
     rows = [
