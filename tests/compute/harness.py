@@ -25,7 +25,7 @@ from tests.toy_findings import toy
 FINDINGS = (
     toy("positions"),
     toy("tokens", needs=("token_embedding",)),
-    toy("gains", needs=("blocks.*.ln2.gain",)),
+    toy("norms", needs=("blocks.*.ln2.gain",)),
     toy("relative", needs=("blocks.0.attn.relative_bias",)),  # which these models have not
 )
 MEASURED = [finding.name for finding in FINDINGS[:3]]

@@ -20,7 +20,7 @@ from tests.checkpoints import config_of, write_checkpoint
 from tests.compute.harness import Recorded, computed
 from tests.toy_findings import toy
 
-FINDINGS = (toy("positions"), toy("gains", needs=("blocks.*.ln2.gain",)))
+FINDINGS = (toy("positions"), toy("norms", needs=("blocks.*.ln2.gain",)))
 COUNTS = "counts.npy"
 
 
@@ -60,8 +60,8 @@ def asked(place: Path, settings: RunSettings | None = None, findings=None, **fie
 
 
 def test_it_is_opened_once_and_again_where_nothing_is_remembered(place, looked_at):
-    assert asked(place) == ["tiny: computed positions, gains"]
-    assert asked(place) == ["tiny: already stored: positions, gains"] == asked(place)
+    assert asked(place) == ["tiny: computed positions, norms"]
+    assert asked(place) == ["tiny: already stored: positions, norms"] == asked(place)
     assert looked_at == ["tiny"]
     asked(place)
     (place / "results" / "tiny" / UP_TO_DATE).unlink()
@@ -81,7 +81,7 @@ def put(content: bytes, *path: str) -> Callable[[Path], object]:
     return lambda place: place.joinpath(*path).write_bytes(content)
 
 
-GAINS = ("results", "tiny", "gains.json")
+GAINS = ("results", "tiny", "norms.json")
 CHANGES = {
     "a weight": change("tiny", "model.safetensors"),
     "the config": put(json.dumps({**config_of("gpt2"), "more": None}).encode(), "tiny", "config.json"),
@@ -100,7 +100,7 @@ def test_what_changed_is_looked_at(place, looked_at, what):
     CHANGES[what](place)
     asked(place)
     assert looked_at == ["tiny", "tiny"]
-    assert json.loads((place / "results" / "tiny" / "gains.json").read_text())["status"] == "computed"
+    assert json.loads((place / "results" / "tiny" / "norms.json").read_text())["status"] == "computed"
 
 
 def test_other_settings_entries_counts_code_and_findings_by_name_are_looked_at(place, looked_at, monkeypatch):
@@ -136,7 +136,7 @@ def test_where_it_cannot_be_remembered_results_stay(place, looked_at, monkeypatc
 
     monkeypatch.setattr(Store, "remember", full)
     asked(place)
-    assert asked(place) == ["tiny: already stored: positions, gains"]
+    assert asked(place) == ["tiny: already stored: positions, norms"]
     assert len(looked_at) == 2
 
 
@@ -161,7 +161,7 @@ def test_several_jobs_begin_nothing_and_remember_too(place):
     assert first.done
     computed([model], store, second, findings=None)
     assert second.done == []
-    assert asked(place) == ["tiny: already stored: positions, gains"]
+    assert asked(place) == ["tiny: already stored: positions, norms"]
 
 
 def test_nothing_that_measures_is_imported(tmp_path):

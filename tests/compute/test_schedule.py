@@ -92,7 +92,7 @@ def test_nothing_is_measured_twice_nor_written(models, made, store):
 
 def test_only_what_is_damaged_is_measured_and_the_store_asked_once(models, expected, made, store, monkeypatch):
     shutil.copytree(made[1], store.root)
-    (store.root / "model-1" / "gains.json").write_text("{}")
+    (store.root / "model-1" / "norms.json").write_text("{}")
     asked, finding = Counter(), Store.finding
 
     def counted(self, name, what):
@@ -103,7 +103,7 @@ def test_only_what_is_damaged_is_measured_and_the_store_asked_once(models, expec
     workers = Recorded(2)
     computed(models, store, workers)
     assert set(asked.values()) == {1}
-    assert workers.measured() == [("model-1", "gains")]
+    assert workers.measured() == [("model-1", "norms")]
     assert stored(store.root) == expected
 
 
