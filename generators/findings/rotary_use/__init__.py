@@ -13,7 +13,7 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="rotary_use",
     words=words_of(__name__),
-    version=3,
+    version=4,
     needs=(RUN,),
     uses=(
         "blocks.*.attn.q",

@@ -32,11 +32,12 @@ from generators.maths.sequential import FEWEST_FOR_PERCENTILE, MOST, draws_until
 
 Which = Literal["fastest", "slowest", "random"]
 WINDOWS = 32
-FEW_WINDOWS = 4  # windows for single heads, and for random pairs, with which the fastest are compared there
+HEAD_WINDOWS = 4  # windows for single heads
+PAIRED_WINDOWS = 2  # windows for random pairs, on which the fastest are compared with them
 STEPS = 8  # steps in the number of pairs
 SETS = 5  # random sets per size that no claim uses
 FEWEST_SETS = 400  # distinct sets needed; with fewer, most would be drawn
-RANDOM_PASSES = (2 * FEWEST_FOR_PERCENTILE + 6 * SETS + STEPS) * FEW_WINDOWS
+RANDOM_PASSES = (2 * FEWEST_FOR_PERCENTILE + 6 * SETS + STEPS) * PAIRED_WINDOWS
 PASSES = 18 * WINDOWS + RANDOM_PASSES + LONGEST_WINDOWS
 PERMUTATIONS = 999  # permutations of heads within their layers
 OUTLIER = 3.0  # multiple of the median length of a head's pairs
@@ -138,10 +139,10 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
     windows = run.windows(WINDOWS, running.SEED, PASSES / WINDOWS, RANDOM_PASSES)
-    many, few = _Turning(run, windows), _Turning(run, running.first_windows(windows, FEW_WINDOWS))
+    many, few = _Turning(run, windows), _Turning(run, running.first_windows(windows, PAIRED_WINDOWS))
     steps = sorted({round(len(order) * step / STEPS) for step in range(1, STEPS)} - {0, len(order)})
     claimed = {three_quarters(len(order)), len(order) // 2}
-    most = max(FEWEST_FOR_PERCENTILE, run.affordable(MOST, windows.ids.shape[1], FEW_WINDOWS))
+    most = max(FEWEST_FOR_PERCENTILE, run.affordable(MOST, windows.ids.shape[1], PAIRED_WINDOWS))
     rows, chances = [], {}
     for turning in sorted({*steps, *claimed}):
         fastest = many.row("fastest", order[:turning])
@@ -151,7 +152,7 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         chances[turning] = drawn_until_known("random pairs", found, "at most") if enough_sets else None
         values = [float(value) for value in (np.median(found), found.min(), found.max())]
         rows.append(TurningRow(which="random", turning=turning, damage=values[0], low=values[1], high=values[2]))
-    heads = pairs_of_heads(inputs, run, windows.ids[:FEW_WINDOWS])
+    heads = pairs_of_heads(inputs, run, windows.ids[:HEAD_WINDOWS])
     head_rows = None if heads is None else _head_rows(heads, inputs, order, windows.ids.shape[1])
     metrics = RotaryUseMetrics(
         pairs=len(order),
