@@ -101,9 +101,12 @@ class Lesson:
 
     @property
     def alone(self) -> bool:
-        """Return whether it holds in one recipe and no other model, with values beyond the ranges of all others."""
+        """Return whether it holds in one recipe and no other model, with values beyond the ranges of all others.
+
+        A small model in which it holds is another model, too.
+        """
         holders = [case for case in self.cases if case.claim.verdict == "holds"]
-        if self.holding != 1 or len({case.page.counted_as for case in holders}) > 1:
+        if self.small_holding or self.holding != 1 or len({case.page.counted_as for case in holders}) > 1:
             return False
         others = [case for case in self.cases if case not in holders]
         return all(self._apart(one, other) for one in holders for other in others)

@@ -98,6 +98,8 @@ def test_only_needs_a_difference_beyond_both_ranges_and_every_holder_counts():
     GPT2.claims["fraying"] = kept
     twin = page("twin", "holds", "fails", "holds", recipe="other")
     assert "fraying" not in ids(general(GPT2, OTHER, twin, THIRD).in_first_alone), "one of two of a recipe"
+    small = page("small", "fails", "untested", "holds", is_small=True)
+    assert "fraying" not in ids(general(GPT2, OTHER, THIRD, small).in_first_alone), "a small model holds it, too"
 
 
 def test_what_most_of_series_deny_is_not_called_the_most_general():
@@ -212,7 +214,7 @@ def test_what_speaks_most_for_a_claim_is_said_with_its_threshold_where_that_matt
 def test_models_of_a_series_count_only_where_no_other_can_tell():
     member = page("member", "fails", "untested", "untested", "untested", "untested", "holds")
     found = learned(GPT2, OTHER, in_series=[member])
-    assert said("sentence", found["winding"]) == "Holds in both models we could test"
+    assert said("sentence", found["winding"]) == "Holds in both models we could test; in small models, 0 of 1"
     own = found["makes-its-own-positions"]
     assert said("sentence", own) == "Tested only in one small model, where it holds"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
@@ -306,7 +308,7 @@ def test_the_page_says_it_in_short(pages, said, unsaid):
 
 def test_many_claims_are_counted_and_named_on_demand():
     text = short(page("one", *["fails"] * len(NAMES)))
-    assert "In no model we could test</strong> (6):<details" in text
+    assert "In none of these models</strong> (6):<details" in text
     named = text.partition('<details class="which"><summary>Which they are</summary>')[2].partition("</details>")[0]
     assert named.count('<a href="#lesson-') == len(NAMES)
     assert "<details" not in short(page("one", *["fails"] * 3, *["untested"] * 3))

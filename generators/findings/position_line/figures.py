@@ -25,7 +25,7 @@ def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
     return [
         Figure(
             "position-line",
-            "The curve of positions turns into a line",
+            "The curve of positions, layer by layer",
             partial(draw_line, scores, rows),
             partial(turn_line, scores, rows),
         ),
