@@ -198,6 +198,8 @@ def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
     there = tuple(role for role, lacking in absent.items() if not lacking)
     if not has_table(family) and _needs_table(finding):
         return Reading(there, "not_applicable", family.without["*"])
+    if finding.unless is not None and (why_not := finding.unless(checkpoint.architecture)) is not None:
+        return Reading(there, "not_applicable", why_not)
     of_family = dict(family.roles(n_layer))
     for pattern in finding.needs:
         known = [role for role in wanted[pattern] if role in of_family]

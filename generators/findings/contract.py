@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
+from generators.base.architecture import Architecture
 from generators.findings.facts import Facts
 from generators.findings.inputs import CAPABILITIES, RUN, Inputs
 from generators.findings.judging import Claim, IntervalKind, Rule, judge, untested
@@ -38,6 +39,7 @@ class Finding(Generic[M]):
     ones are checked. `words` are those of its YAML file. `passes` is how many windows of text a finding that runs the
     model would run it on, each as often as it is run: by it findings share the time that a model has.
     `version` is raised by hand when its numbers change on purpose; results of older versions are then measured anew.
+    `unless` says why it has no meaning for an architecture, whatever its weights; None where it has one.
     `asks_about` names findings from whose folder it may take what it asks about: a finding knows of no other else.
     """
 
@@ -55,6 +57,7 @@ class Finding(Generic[M]):
     version: int = 1
     facts: Facts[M] = field(default_factory=Facts)  # used by the rest of the site
     asks_about: tuple[str, ...] = ()
+    unless: Callable[[Architecture], str | None] | None = None
 
     def __post_init__(self) -> None:
         if unjudged := self.words.claims.keys() - {rule.id for rule in self.rules}:

@@ -39,6 +39,11 @@ CONFIG = (
 Rows = Float[Array, "n d"]
 
 
+def without_rotations(architecture: Architecture) -> str | None:
+    """Return why findings about rotations have no meaning for an architecture; None where they have one."""
+    return None if any(architecture.rotary) else "Positions are no rotations here."
+
+
 def stream_of(weights: Weights, architecture: Architecture, P: Rows) -> Rows:
     """Return what the stream is before the first block where P is all that enters it."""
     rows = normed(weights, NORM, P, architecture)

@@ -155,7 +155,9 @@ def test_show_tells_every_claim(atlas, project):
 def test_show_tells_what_is_missing_and_as_json_the_published_document(atlas, project):
     write_checkpoint(project / "partial", without=("wpe.weight",))
     atlas("compute", "./partial")
-    assert "helix: missing: The checkpoint lacks wpe.weight (position_embedding)." in atlas("show", "partial").out
+    shown = atlas("show", "partial").out
+    assert "helix: missing: The checkpoint lacks wpe.weight (position_embedding)." in shown
+    assert "rotary_use: not_applicable: Positions are no rotations here." in shown  # whatever its weights
     run = atlas("show", "good", "--json")
     assert run.code == 0
     assert json.loads(run.out) == published(project).model_dump(mode="json")

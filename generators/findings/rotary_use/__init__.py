@@ -15,6 +15,7 @@ FINDING = Finding(
     words=words_of(__name__),
     version=4,
     needs=(RUN,),
+    unless=positional.without_rotations,
     uses=(
         "blocks.*.attn.q",
         "blocks.*.attn.k",
