@@ -52,8 +52,8 @@ def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(u
     without_run = {finding.name for finding in FINDINGS if RUN not in finding.needs}
     assert {name for name, value in status.items() if value == "not_applicable"} == about_tables
     assert {name for name, value in status.items() if value == "computed"} == without_run - about_tables
-    assert {"helix", "attention"} <= about_tables
-    assert {"gains", "outliers"} <= without_run - about_tables
+    assert {"helix", "subspaces"} <= about_tables
+    assert {"gains", "outliers", "attention"} <= without_run - about_tables
     assert findings.findings["helix"].reason.startswith("Positions enter as rotations")
     assert {c.verdict for c in findings.claims if c.finding == "helix"} == {"untested"}
     zero = findings.findings["zero_layer"]
@@ -83,7 +83,7 @@ def test_its_page_has_no_word_of_positions_that_are_not_there(untied, tmp_path):
     seen = re.sub(r' title="[^"]*"', "", page)  # a cell of the bar of verdicts says its reason when pointed at
     assert seen.count("Positions enter as rotations inside attention") == 1
     assert "What Rotary has instead</a>" in page
-    for finding in ("helix", "channels", "attention", "subspaces"):  # links to them lead somewhere
+    for finding in ("helix", "channels", "subspaces"):  # links to them lead somewhere
         assert page.count(f'<li id="{finding}">') == 1
         assert f"{{ #{finding} }}" not in page
     assert page.count("{ #position_scheme }") == 1

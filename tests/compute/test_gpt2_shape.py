@@ -32,7 +32,11 @@ def test_all_that_runs_is_computed_from_its_folder(atlas, tmp_path, checkpoint):
     store = Store(tmp_path / "results")
     records = {name: store.finding("made-up", name) for name in RUNNING}
     not_computed = {name: record.reason for name, record in records.items() if record.status != "computed"}
-    assert not_computed == {"rotary_use": "Positions are no rotations here."}
+    assert not_computed == {
+        "rotary_use": "Positions are no rotations here.",
+        "rotation_check": "Positions are no rotations here.",
+        "undertrained": "No tokens lie in one spot, so nothing in the embedding says which were never trained.",
+    }
     computed = {name: record for name, record in records.items() if name not in not_computed}
     sequences = computed["induction"].metrics["ran"]["sequences"]
     windows = {name: record.metrics["ran"]["windows"] for name, record in computed.items() if name != "induction"}

@@ -357,13 +357,13 @@ def parsed(name: str) -> nodes.Template:
 
 @cache
 def asked_by_templates() -> set[str]:
-    """Return what pages ask of a finding's words, `words` or `added`, and what another finding's words `use`."""
+    """Return what pages ask of a finding's words, by the names under which they import them or `added`, and what another finding's words `use`."""
     read = [parsed(name) for name in environment().list_templates()]
     attributes = [node for template in read for node in template.find_all(nodes.Getattr)]
     of = {(node.node.name, node.attr) for node in attributes if isinstance(node.node, nodes.Name)}
     calls = [node for template in read for node in template.find_all(nodes.Call) if isinstance(node.node, nodes.Name)]
     added = {f"add_{node.args[0].as_const()}" for node in calls if node.node.name == "added"}
-    return {attr for name, attr in of if name in ("words", "use")} | added
+    return {attr for name, attr in of if name in ("words", "use", "of_curves")} | added
 
 
 @cache

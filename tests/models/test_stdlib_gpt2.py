@@ -217,7 +217,7 @@ def test_every_finding_is_computed_but_that_on_rotations_from_exact_counts(stdli
     assert set(stdlib_gpt2.findings) == {finding.name for finding in FINDINGS}
     others = {name: record for name, record in stdlib_gpt2.findings.items() if record.status != "computed"}
     assert {name: (record.status, record.reason) for name, record in others.items()} == {
-        "rotary_use": ("not_applicable", "Positions are no rotations here.")
+        name: ("not_applicable", "Positions are no rotations here.") for name in ("rotary_use", "rotation_check")
     }
     first = stdlib_gpt2.findings["frequency"].metrics["sources"][0]
     assert (first["source"], first["coverage"], first["proxy"]) == ("counts", 1.0, False)
