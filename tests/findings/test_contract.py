@@ -357,7 +357,7 @@ def parsed(name: str) -> nodes.Template:
 
 @cache
 def asked_by_templates() -> set[str]:
-    """Return what pages ask of a finding's words, by the names under which they import them or `added`, and what another finding's words `use`."""
+    """Return what templates ask of a finding's words: by the names under which they import them, or as `added`."""
     read = [parsed(name) for name in environment().list_templates()]
     attributes = [node for template in read for node in template.find_all(nodes.Getattr)]
     of = {(node.node.name, node.attr) for node in attributes if isinstance(node.node, nodes.Name)}
