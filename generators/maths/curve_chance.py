@@ -19,7 +19,7 @@ from generators.maths.curves import shape_statistics
 from generators.maths.resampling import NullSummary, Sense, chance
 
 Null = Literal[
-    "smooth",  # as smooth as the curve, in like channels: 64, or as many as a smooth curve uses
+    "smooth",  # as smooth as the curve, in like channels: as many as it uses, at least 64
     "own channels",  # as smooth, in channels that differ as much as the curve's
     "walk",  # a random walk in channels that differ as much as the curve's
     "gaussian",  # Gaussian rows
@@ -114,7 +114,7 @@ class CurveNulls:
 
     @cached_property
     def _walk(self) -> Draws:
-        rng, spreads = self._rng("walk"), surrogates.some_of(self._own_spreads, WALKED)
+        rng, spreads = self._rng("walk"), surrogates.fewer(self._own_spreads, WALKED)
         n = min(len(self.rows), SETTLED)
         walks = (surrogates.random_walk(n, rng, len(spreads)) for _ in range(self.draws))
         return shape_statistics(spreads * walk for walk in walks)

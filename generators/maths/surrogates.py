@@ -16,6 +16,8 @@ from generators.maths.curve import leading_axes, principal_scores
 from generators.maths.turning import COMPONENTS
 
 CHANNELS = 64
+ROUGH_CHANNELS = 256  # at most, in which a rough curve is made
+AS_THEY_ARE = 4  # one of so many of these keeps its spread; the others share the rest of the variance
 LARGEST_RANK = 128  # rank of smoothed noise up to which it is made in more channels than that
 WIDEST = 0.5  # share of the number of rows; beyond it every smooth curve is the same arc
 NARROWEST = 0.25  # rows: neighbors correlate by less than 2 %
@@ -89,9 +91,16 @@ def channels_used(rows: Float[Array, "n d"]) -> int:
     return max(CHANNELS, int(np.searchsorted(upto, USED * upto[-1])) + 1)
 
 
-def some_of(spreads: Float[Array, " channels"], most: int) -> Float[Array, " some"]:
-    """Return at most `most` of the spreads, evenly chosen from the largest to the smallest."""
-    return spreads[np.linspace(0, len(spreads) - 1, min(most, len(spreads))).round().astype(int)]
+def fewer(spreads: Float[Array, " channels"], most: int) -> Float[Array, " some"]:
+    """Return spreads, largest first, of at most `most` channels with the same variance in all.
+
+    The largest stay as they are, so that no channel holds a larger share than before; the others become equal ones.
+    """
+    if len(spreads) <= most:
+        return spreads
+    loud = np.sort(spreads)[::-1][: most // AS_THEY_ARE]
+    rest = max(0.0, float(np.sum(spreads**2) - np.sum(loud**2)))
+    return np.append(loud, np.full(most - len(loud), np.sqrt(rest / (most - len(loud)))))
 
 
 def _strong(variances: Float[Array, " d"]) -> int:
@@ -109,13 +118,13 @@ def smooth_curve(
     """Return a featureless curve: smoothed noise in channels of these standard deviations, in some orthonormal axes.
 
     With more channels a rotation predicts a smooth curve better, since all its stretches have nearly the same inner
-    products. A rough curve doesn't show that, and is made in 64 of its channels, evenly chosen by their spread.
+    products. A rough curve doesn't show that, and is made in at most 256 channels.
     """
     # Smooth noise has few Fourier coefficients, so a curve of many channels lies in a small subspace. The triangular
     # factor of a QR decomposition has the same inner products in fewer columns, and only those matter here.
     amplitudes, length = _spectrum(n, smoothing)
-    if 2 * len(amplitudes) > LARGEST_RANK and len(spreads) > CHANNELS:
-        spreads = some_of(spreads, CHANNELS)
+    if 2 * len(amplitudes) > LARGEST_RANK:
+        spreads = fewer(spreads, ROUGH_CHANNELS)
     noise = rng.standard_normal((len(spreads), 2 * len(amplitudes))) * spreads[:, None]
     if len(spreads) > noise.shape[1]:  # more channels than it can fill: their inner products in fewer
         noise = scipy.linalg.qr(noise, mode="r", check_finite=False)[0][: noise.shape[1]]

@@ -49,11 +49,12 @@ def position_0_needed(m: AnchorMetrics) -> Evidence | Untested:
         return Untested("no-table")
     if rows["all_rows"]["mean"] <= FEWEST_ERRORS * rows["all_rows"]["standard_error"]:
         return Untested("no-cost")
-    most = max(rows["others"])
+    most, by_second = max(rows["others"]), rows["first_by_second"]["mean"] / rows["all_rows"]["mean"]
+    by_mean = rows["share"] <= by_second
     return Evidence(
-        rows["share"],
-        {"most": most},
-        interval=(rows["share_low"], rows["share_high"]),
+        min(rows["share"], by_second),
+        {"most": most, "by_second": by_second},
+        interval=(rows["share_low"], rows["share_high"]) if by_mean else None,
         extra_condition_met=rows["few_first"] > most,
     )
 

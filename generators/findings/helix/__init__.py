@@ -20,5 +20,5 @@ FINDING = Finding(
     figures=figures.figures,
     facts=claims.FACTS,
     signature="helix",
-    version=2,
+    version=3,
 )

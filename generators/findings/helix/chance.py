@@ -112,7 +112,7 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
             "explained_variance_3d": further("explained_variance_3d"),
             "winding": further("winding"),
             "median_gain": further("median_gain"),
-            "energy_top30_smooth": _energy_of_smooth(len(P), float(np.median(nulls.like_widths))),
+            "energy_top30_smooth": _energy_of_smooth(P.shape, float(np.median(nulls.like_widths))),
         },
         "trained": trained(P, float(np.median(nulls.own_widths))),
     }
@@ -159,10 +159,10 @@ def norm_cvs(rows: Float[Array, "rows d"], width: float) -> Float[Array, " draws
     return np.array([curve.coefficient_of_variation(np.linalg.norm(each, axis=1)) for each in curves])
 
 
-def _energy_of_smooth(n: int, width: float) -> float:
-    rng = np.random.default_rng([SEED, 2])
+def _energy_of_smooth(shape: tuple[int, ...], width: float) -> float:
+    (n, d), rng = shape, np.random.default_rng([SEED, 2])
     shares = [
-        curve.energy_share(surrogates.smooth_curve(n, width, rng), TOP_ENERGY)
+        curve.energy_share(surrogates.smooth_curve(n, width, rng, np.ones(d)), TOP_ENERGY)
         for _ in range(_draws(FURTHER_DRAWS // 5, n))
     ]
     return float(np.median([share or 0.0 for share in shares]))

@@ -144,11 +144,13 @@ def low_rank(m: HelixMetrics) -> Evidence | Untested:
     least = LOW_RANK_FACTOR * (0.0 if null is None else null["median"])
     if least > 1:
         return Untested("no-room", {"chance": null})
+    needed = max(LOW_RANK, least)
     return Evidence(
         m["energy_top30"],
+        {"smooth_is_enough": m["beside"]["energy_top30_smooth"] >= needed},
         chance=null,
         interval=m["intervals"]["energy_top30"],
-        holds_at=max(LOW_RANK, least),
+        holds_at=needed,
         partly_at=max(LOW_RANK_PARTLY, least),
     )
 
