@@ -142,7 +142,6 @@ class Facts(Generic[M]):
         curve: the curve that pages of series and the home page show.
         by_chance: such a curve as chance makes it, in three columns, as smooth as that of the model.
         loss: the model's loss on a text.
-        files: data that scripts of the model's page fetch, by path without its extension.
     """
 
     entities: Mapping[EntityKind, Says[M]] = field(default_factory=dict)
@@ -150,7 +149,6 @@ class Facts(Generic[M]):
     curve: FollowedCurve | None = None
     by_chance: Callable[[M], Array] | None = None
     loss: Callable[[M], TextLoss] | None = None
-    files: Callable[[Measurements[M]], Mapping[str, Any]] | None = None
 
 
 def rows(found: Measurements[Any], table: str, row: type[R]) -> list[R]:

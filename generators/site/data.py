@@ -39,16 +39,6 @@ def model_files(page: ModelPage) -> dict[str, str]:
     return {f"{folder}/findings.json": as_compact_json(document), **tables}
 
 
-def script_files(page: ModelPage) -> dict[str, str]:
-    """Return what findings have for scripts of a model's page, by path."""
-    return {
-        f"data/{page.name}/{path}.json": as_compact_json(content)
-        for section in page.sections
-        if section.finding.facts.files is not None and section.measured is not None
-        for path, content in section.finding.facts.files(section.measured).items()
-    }
-
-
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table as CSV; text that a spreadsheet would run as a formula is quoted with an apostrophe."""
     buffer = io.StringIO()

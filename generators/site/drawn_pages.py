@@ -148,7 +148,7 @@ def draw(model: Model, places: PagePlaces, report: Report = silent) -> PageParts
         known, entities = entity_files(page)
         files |= known
     if places.whole and not in_series:
-        files |= {**data.script_files(page), **model_preview(page, staging)}
+        files |= model_preview(page, staging)
     for path, content in files.items():
         staging.write(path, content)
     return PageParts(

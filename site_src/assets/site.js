@@ -9,7 +9,6 @@ import { startKeepingPlace } from "./place.js";
 import { startPrinting } from "./print.js";
 import { startScheme } from "./scheme.js";
 import { startTables } from "./tables.js";
-import { startTrial } from "./try-it.js";
 
 startScheme(); // before what is drawn in its colours
 startTables();
@@ -19,5 +18,4 @@ startKeepingPlace();
 startFigures();
 startChoosing(); // after figures, which hear of those that it changes
 startEntities();
-startTrial();
 startGlossary();

@@ -460,5 +460,3 @@ def test_what_other_pages_take_is_made_from_stored_metrics(finding):
     if facts.loss is not None:
         losses = [facts.loss(one.metrics) for one in known]
         assert all(one.interval[0] <= one.mean <= one.interval[1] for one in losses)
-    if facts.files is not None:
-        json.dumps([facts.files(one) for one in known], allow_nan=False)

@@ -6,7 +6,7 @@ explain. Here it is asked of positions alone. Nothing is claimed: what a model d
 """
 
 from generators.findings import positional
-from generators.findings.blurred import facts, figures, measure
+from generators.findings.blurred import figures, measure
 from generators.findings.contract import Finding
 from generators.findings.wording import words_of
 
@@ -19,6 +19,5 @@ FINDING = Finding(
     metrics=measure.BlurredMetrics,
     measure=measure.measure,
     figures=figures.figures,
-    facts=facts.FACTS,
     signature="blurred-heads",
 )
