@@ -118,13 +118,13 @@ def smooth_curve(
     """Return a featureless curve: smoothed noise in channels of these standard deviations, in some orthonormal axes.
 
     With more channels a rotation predicts a smooth curve better, since all its stretches have nearly the same inner
-    products. A rough curve doesn't show that, and is made in at most 256 channels.
+    products. A rough curve doesn't show that, and is made in at most 256 channels, or 64 where they are alike.
     """
     # Smooth noise has few Fourier coefficients, so a curve of many channels lies in a small subspace. The triangular
     # factor of a QR decomposition has the same inner products in fewer columns, and only those matter here.
     amplitudes, length = _spectrum(n, smoothing)
     if 2 * len(amplitudes) > LARGEST_RANK:
-        spreads = fewer(spreads, ROUGH_CHANNELS)
+        spreads = fewer(spreads, ROUGH_CHANNELS if np.ptp(spreads) else CHANNELS)
     noise = rng.standard_normal((len(spreads), 2 * len(amplitudes))) * spreads[:, None]
     if len(spreads) > noise.shape[1]:  # more channels than it can fill: their inner products in fewer
         noise = scipy.linalg.qr(noise, mode="r", check_finite=False)[0][: noise.shape[1]]

@@ -94,7 +94,7 @@ def test_gpt2_norms_of_rows(gpt2, position, shown):
 test_verdicts = judges(
     "helix",
     gpt2="holds holds holds holds holds holds holds holds fails",
-    gpt1="fails holds fails fails partly holds holds fails fails",
+    gpt1="holds holds fails fails partly holds holds fails fails",
     minilm_l6="holds holds fails holds untested holds partly fails holds",
     stdlib="holds fails fails holds untested fails partly holds fails",
 )

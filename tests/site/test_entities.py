@@ -85,6 +85,7 @@ IN_USE: dict[str, Measurements[Any]] = {
     ),
     "frequency": Measurements(
         {
+            "coverage": 1.0,
             "frequency_channel": {"channel": 2, "rho": -0.7},
             "contrast_channel": {"channel": 1, "rho": 0.2},
             "channel_rho": {"frequency": [0.1, 0.2, -0.7], "norm": [0, 0, 0], "index": [0, 0, 0]},
