@@ -41,7 +41,7 @@ AT_ONCE = 16  # concurrent requests to the hub, one per model
 BASE_S, TOKENS_S, BLOCKS_S = 5.0, 1.5e-11, 3e-9
 # Windows that any model is run on, however short the budget, each as often as it is: a model that rotates on more, as
 # random sets of its pairs are held. They are run at this share of the speed at which two matrices are multiplied.
-FEWEST_RUNS, FEWEST_ROTATING = 900, 1750
+FEWEST_RUNS, FEWEST_ROTATING = 900, 1280
 # Prompts that ask to repeat tokens: of 4 in 100 tokens and of some others, in three forms; tokens run for each.
 ASKED_SHARE, ASKED, FORMS, PROMPT = 0.04, 280, 3, 6
 SIDE, TRIES, SHARE = 1024, 5, 0.7  # speed test: matrix size, repetitions; share of it that runs reach

@@ -124,7 +124,7 @@ def a_note(folder: Path) -> None:
     (folder / "README.md").write_text("Other words.")
 
 
-RUNNING = {finding.name for finding in FINDINGS if RUN in finding.needs}
+RUNNING = {finding.name for finding in FINDINGS if RUN in finding.needs and finding.unless is None}
 OF_P = {
     *("helix", "channels", "attention", "blurred", "position_reading", "position_scheme", "subspaces"),
     *("token_svd", "gains", "zero_layer", "outliers"),
