@@ -94,7 +94,7 @@ def channels_used(rows: Float[Array, "n d"]) -> int:
 def fewer(spreads: Float[Array, " channels"], most: int) -> Float[Array, " some"]:
     """Return spreads, largest first, of at most `most` channels with the same variance in all.
 
-    The largest stay as they are, so that no channel holds a larger share than before; the others become equal ones.
+    The largest stay as they are, so that they hold the share that they held before; the others become equal ones.
     """
     if len(spreads) <= most:
         return spreads
@@ -124,7 +124,7 @@ def smooth_curve(
     # factor of a QR decomposition has the same inner products in fewer columns, and only those matter here.
     amplitudes, length = _spectrum(n, smoothing)
     if 2 * len(amplitudes) > LARGEST_RANK:
-        spreads = fewer(spreads, ROUGH_CHANNELS if np.ptp(spreads) else CHANNELS)
+        spreads = fewer(spreads, ROUGH_CHANNELS) if np.ptp(spreads) else spreads[:CHANNELS]
     noise = rng.standard_normal((len(spreads), 2 * len(amplitudes))) * spreads[:, None]
     if len(spreads) > noise.shape[1]:  # more channels than it can fill: their inner products in fewer
         noise = scipy.linalg.qr(noise, mode="r", check_finite=False)[0][: noise.shape[1]]
