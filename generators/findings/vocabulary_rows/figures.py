@@ -2,7 +2,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import UInt8
 from numpy import ndarray as Array
 
 from generators.drawing import style
@@ -20,7 +20,7 @@ def figures(measured: Measurements[VocabularyRowsMetrics]) -> list[Figure]:
     return [Figure("vocabulary-strip", "Rows of the vocabulary that share their numbers", draw)]
 
 
-def draw_strip(kinds: Int[Array, " V"]) -> Any:
+def draw_strip(kinds: UInt8[Array, " V"]) -> Any:
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 

@@ -1,5 +1,5 @@
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, UInt8
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -77,12 +77,12 @@ def _named(vocabulary: Vocabulary) -> tuple[Bool[Array, " V"], Bool[Array, " V"]
     return absent, reserved
 
 
-def _counted(those: Bool[Array, " V"] | None, kinds: Int[Array, " V"]) -> Named | None:
+def _counted(those: Bool[Array, " V"] | None, kinds: UInt8[Array, " V"]) -> Named | None:
     return None if those is None else Named(rows=int(those.sum()), shared=int((kinds[those] >= IDENTICAL).sum()))
 
 
 def _rows(
-    kinds: Int[Array, " V"],
+    kinds: UInt8[Array, " V"],
     first: Int[Array, " V"],
     sizes: Int[Array, " V"],
     reserved: Bool[Array, " V"] | None,
