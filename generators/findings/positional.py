@@ -39,9 +39,12 @@ CONFIG = (
 Rows = Float[Array, "n d"]
 
 
+NO_ROTATIONS = "Positions are no rotations here."
+
+
 def without_rotations(architecture: Architecture) -> str | None:
     """Return why findings about rotations have no meaning for an architecture; None where they have one."""
-    return None if any(architecture.rotary) else "Positions are no rotations here."
+    return None if any(architecture.rotary) else NO_ROTATIONS
 
 
 def stream_of(weights: Weights, architecture: Architecture, P: Rows) -> Rows:

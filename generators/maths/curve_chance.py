@@ -19,7 +19,7 @@ from generators.maths.curves import shape_statistics
 from generators.maths.resampling import NullSummary, Sense, chance
 
 Null = Literal[
-    "smooth",  # as smooth as the curve, in like channels: as many as it uses, at least 64
+    "smooth",  # as smooth as the curve, in like channels: 64, or as many as a smooth curve uses
     "own channels",  # as smooth, in channels that differ as much as the curve's
     "walk",  # a random walk in channels that differ as much as the curve's
     "gaussian",  # Gaussian rows

@@ -15,7 +15,7 @@ from generators.findings import running
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import RESAMPLES, drawn, drawn_until_known
-from generators.findings.positional import queries_and_keys, scoring
+from generators.findings.positional import NO_ROTATIONS, queries_and_keys, scoring
 from generators.findings.rotary_use.lengths import (
     LONGEST_WINDOWS,
     LayerLengthRow,
@@ -134,7 +134,7 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     """Measure the loss with only the fastest, the slowest or random pairs turning, in all layers."""
     run, arch = model_of(inputs), inputs.architecture
     if run.position_kind != "rotary" or not any(arch.rotary):
-        raise NotApplicableError("Positions are no rotations here.")
+        raise NotApplicableError(NO_ROTATIONS)
     order = speeds(arch)
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")

@@ -9,6 +9,7 @@ from generators.base.runs import Rotations
 from generators.findings import running
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
+from generators.findings.positional import NO_ROTATIONS
 
 Setting = Literal["theta / 10", "theta × 10", "other pairs", "layers exchanged"]
 WINDOWS = 8
@@ -45,7 +46,7 @@ def measure(inputs: Inputs) -> Measurements[RotationCheckMetrics]:
     run = model_of(inputs)
     rotations = list(dict.fromkeys(each for each in inputs.architecture.rotary if each is not None))
     if run.position_kind != "rotary" or not rotations or rotations[0].dim < 4:
-        raise NotApplicableError("Positions are no rotations here.")
+        raise NotApplicableError(NO_ROTATIONS)
     if not run.predicts:
         raise NotApplicableError("It predicts no tokens, so there is no loss by which to compare rotations.")
     others = dict(other_settings(rotations))

@@ -4,15 +4,15 @@ Run as `python -m tests.checkpoint.slices.cut REAL`, where REAL is what `make re
 passed on: SmolLM2 under Apache 2.0, Whisper and rxnfp under MIT. Bytes of what stays are those of the original.
 """
 
-import struct
 import sys
-from math import prod
 from pathlib import Path
 
 import gguf
+import numpy as np
 import torch
 
 from generators.checkpoint.sources.ctranslate2_files import NUMBERS, CTranslate2
+from tests.checkpoint.other_software import write_ctranslate2
 
 HERE = Path(__file__).parent
 ROWS = 96  # of each matrix
@@ -49,22 +49,14 @@ def cut_gguf(path: Path) -> None:
 
 
 def cut_ctranslate2(path: Path) -> None:
-    """Keep rows of two tensors, and the settings, which stand among the tensors as single numbers."""
-    read, content = CTranslate2().contents(path), path.read_bytes()
-
-    def text(value: str) -> bytes:
-        return struct.pack("<H", len(value) + 1) + value.encode() + b"\0"
-
-    numbers = read.settings[NUMBERS]
-    out = [struct.pack("<I", 6), text("WhisperSpec"), struct.pack("<II", 3, len(numbers) + len(OF_WHISPER))]
-    out += [text(name) + struct.pack("<BBIf", 0, 0, 4, value) for name, value in numbers.items()]
+    """Keep rows of three tensors, and the settings, which stand among the tensors as single numbers."""
+    read = CTranslate2()
+    whole = read.contents(path)
+    kept = {name: np.array(value, np.float32) for name, value in whole.settings[NUMBERS].items()}
     for name in OF_WHISPER:
-        (*rows, columns), start = read.tensors[name].header.shape, read.tensors[name].start
-        shape = (*(min(ROWS, one) for one in rows), columns)
-        count = 2 * prod(shape)  # float16
-        out.append(text(name) + struct.pack(f"<B{len(shape)}IBI", len(shape), *shape, 4, count))
-        out.append(content[start : start + count])
-    (HERE / "whisper.bin").write_bytes(b"".join([*out, struct.pack("<I", 0)]))
+        shape = whole.tensors[name].header.shape
+        kept[name] = read.rows(path, name, slice(0, min(ROWS, shape[0]) if len(shape) > 1 else shape[0]))
+    write_ctranslate2(HERE / "whisper.bin", kept, aliases={})
 
 
 def cut_pickle(path: Path) -> None:
