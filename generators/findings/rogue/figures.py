@@ -7,27 +7,13 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements, numbers
-from generators.findings.rogue.measure import SHOWN, RogueMetrics, RogueRow
-
-LINES = (
-    ("mean_cosine", "all channels"),
-    ("without_1", "without 1"),
-    ("without_3", "without 3"),
-    ("without_5", "without 5"),
-)
+from generators.findings.measured import Measurements
+from generators.findings.rogue.measure import SHOWN, RogueMetrics
 
 
 def figures(measured: Measurements[RogueMetrics]) -> list[Figure]:
-    rows = measured.metrics["layers"]
-    return [
-        Figure(
-            "rogue-shares",
-            "Channels that make hidden states similar",
-            partial(draw_shares, measured.arrays["shares"]),
-        ),
-        Figure("rogue-cosine", "Similarity of hidden states by layer", partial(draw_cosines, rows)),
-    ]
+    draw = partial(draw_shares, measured.arrays["shares"])
+    return [Figure("rogue-shares", "Channels that make hidden states similar", draw)]
 
 
 def top_channels(shares: Float[Array, "layers d"]) -> list[int]:
@@ -45,18 +31,4 @@ def draw_shares(shares: Float[Array, "layers d"]) -> Any:
     style.whole_numbers(ax.xaxis)
     ax.grid(False)
     figure.colorbar(image, ax=ax, label="share of the mean cosine")
-    return figure
-
-
-def draw_cosines(rows: list[RogueRow]) -> Any:
-    figure, ax = style.plot(width=6.4, height=3.2)
-    layers = [row["layer"] for row in rows]
-    for index, (key, label) in enumerate(LINES):
-        ax.plot(
-            layers, numbers(rows, key), "os^D"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label
-        )
-    ax.plot(layers, [row["isoscore"] for row in rows], ":", lw=1.2, color=style.INK, label="IsoScore")
-    ax.set_xticks(layers)
-    ax.set(xlabel="layer that is given the stream; the last is what comes out", ylabel="mean cosine")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
