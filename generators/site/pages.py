@@ -31,7 +31,7 @@ from generators.site.home import home_curves
 from generators.site.learned import FIRST, lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.previews import write_previews
-from generators.site.questions import questions
+from generators.site.questions import answers, questions
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import SeriesPage, seed_ranges, series_of, write_series
@@ -117,9 +117,12 @@ def _model_pages(
         if page.series_page is not None:
             continue
         with _costing_only(model, rendered, report):
+            answered = answers(page)
             text = templates.get_template("model.md.j2").render(
                 root="../../",
                 page=page,
+                answers=answered,
+                hero=next((one.pictures[0] for one in answered if one.pictures), None),
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
                 seeds=seed_ranges(model, registry, store) if whole else {},
