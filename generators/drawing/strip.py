@@ -28,6 +28,7 @@ def strip(
     unit: str = "",
     interval_kind: str | None = None,
     sense: str | None = None,
+    among: Sequence[float] = (),
 ) -> Markup:
     """Return the strip of a claim; empty where there is nothing to set the value beside.
 
@@ -38,11 +39,12 @@ def strip(
         chance: median and limit of what the null gives.
         unit: of all of them.
         sense: "at least" or "at most", the side of the threshold on which the claim holds, which is marked.
+        among: the numbers of all models where their strips stand one below the other, on one scale.
     """
     if value is None or (threshold is None and chance is None):
         return Markup("")
     shown = [value, *(interval or ()), *(chance or ()), *(() if threshold is None else (threshold,))]
-    at = _scale(shown)
+    at = _scale([*shown, *among])
     parts = [f'<line class="strip-axis" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{MIDDLE}" y2="{MIDDLE}"/>']
     if chance is not None:
         median, limit = map(at, chance)
@@ -60,20 +62,20 @@ def strip(
         low, high = map(at, interval)
         parts.append(f'<line class="strip-interval" x1="{low:.1f}" x2="{high:.1f}" y1="{MIDDLE}" y2="{MIDDLE}"/>')
     parts.append(f'<circle class="strip-value" cx="{at(value):.1f}" cy="{MIDDLE}" r="4.5"/>')
-    parts += _numbers(value, threshold, shown, at)
+    parts += _numbers(value, threshold, () if among else (min(shown), max(shown)), at)
     says = escape(in_words(value, interval, threshold, chance, unit, interval_kind, sense))
     head = f'<svg class="strip" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return Markup(f'{head} aria-label="{says}">{"".join(parts)}</svg>')
 
 
 def _numbers(
-    value: float, threshold: float | None, shown: Sequence[float], at: Callable[[float], float]
+    value: float, threshold: float | None, ends: Sequence[float], at: Callable[[float], float]
 ) -> list[str]:
     parts = [_number("strip-said", value, at(value), ABOVE)]
     taken = [] if threshold is None else [at(threshold)]
     if threshold is not None:
         parts.append(_number("strip-needed", threshold, at(threshold), BELOW))
-    for end in (min(shown), max(shown)):
+    for end in ends:
         if all(abs(at(end) - x) >= ROOM for x in taken):
             parts.append(_number("strip-end", end, at(end), BELOW))
             taken.append(at(end))

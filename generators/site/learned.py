@@ -165,6 +165,15 @@ class Lesson:
         return self.share, self.partly / self.tested if self.cases else 0.0, self.tested
 
     @property
+    def numbers(self) -> list[float]:
+        """Return the values, ends of intervals, thresholds and limits of chance of all models."""
+        found: list[float | None] = []
+        for claim in (case.claim for case in self.cases):
+            chance = () if claim.chance is None else (claim.chance.median, claim.chance.limit)
+            found += [claim.value, claim.threshold, *(claim.interval or ()), *chance]
+        return [number for number in found if number is not None]
+
+    @property
     def titles(self) -> dict[str, list[str]]:
         """Return the models that can test it, by verdict."""
         return {kind: [one.title for one in self.recipes if one.verdict == kind] for kind in VERDICTS}

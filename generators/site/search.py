@@ -20,6 +20,7 @@ from generators.site.addresses import PLACE
 from generators.site.entities import Notable
 from generators.site.glossary import PAGE, glossary
 from generators.site.locations import packaged
+from generators.site.questions import address_of
 from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage
 
@@ -158,9 +159,7 @@ def mend_lunr(site: Path) -> None:
 def answers() -> dict[str, list[str]]:
     """Return the words for which a place is the answer, by its address."""
     said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
-    of_findings = {
-        f"findings/{finding.name}/": [*finding.words.search] for finding in FINDINGS if finding.words.search
-    }
+    of_findings = {address_of(finding): [*finding.words.search] for finding in FINDINGS if finding.words.search}
     return {one["at"]: one["words"] for one in said} | of_findings
 
 

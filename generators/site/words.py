@@ -1,7 +1,7 @@
 """Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -31,6 +31,7 @@ from generators.findings import FINDINGS
 from generators.findings.judging import Rule
 from generators.findings.measured import Measurements
 from generators.site.locations import packaged
+from generators.site.questions import address_by_name, address_of_rule
 
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%(?!\w))")
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # between two
@@ -97,6 +98,8 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "strip": claim_strip,
         "paragraphs": paragraphs,
         "whole": whole,
+        "at_finding": address_by_name,
+        "at_rule": address_of_rule,
         "added": added,
     }
     return made
@@ -108,11 +111,11 @@ def front_matter(fields: Mapping[str, Any]) -> Markup:
     return Markup(f"---\n{yaml.safe_dump(given, allow_unicode=True, sort_keys=False, width=10_000)}---")
 
 
-def claim_strip(claim: ClaimRecord) -> Markup:
-    """Return a claim's value, interval, threshold and chance on one line."""
+def claim_strip(claim: ClaimRecord, among: Sequence[float] = ()) -> Markup:
+    """Return a claim's value, interval, threshold and chance on one line, on a scale that has all numbers `among`."""
     chance = None if claim.chance is None else (claim.chance.median, claim.chance.limit)
     sense = next((rule.sense for rule in rules() if rule.id == claim.id), None)
-    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, sense)
+    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, sense, among)
 
 
 def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:

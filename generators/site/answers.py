@@ -1,0 +1,115 @@
+"""What models answer to the questions: each in a sentence, all together in another."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from generators.compute.records import ClaimRecord
+from generators.findings import FINDINGS
+from generators.site.learned import Lesson
+from generators.site.pictures import Picture
+from generators.site.questions import Question, questions
+from generators.site.view import ModelPage, Section
+from generators.site.words import environment
+
+MOST_DRAWN = 6  # models whose figure a question's page shows
+HELIX = ("three-components", "winding")  # claims that make a helix where both hold, the first strongly
+
+
+@dataclass(frozen=True)
+class QuestionAnswer:
+    """What one model answers: a sentence, the claim that it follows from (None: none is tested), and what is shown."""
+
+    question: Question
+    sentence: str
+    claim: ClaimRecord | None
+    sections: list[Section]
+    pictures: list[Picture] = field(default_factory=list)
+
+    @property
+    def claims(self) -> list[ClaimRecord]:
+        return [claim for section in self.sections for claim in section.claims]
+
+    @property
+    def tested(self) -> list[ClaimRecord]:
+        return [claim for claim in self.claims if claim.verdict != "untested"]
+
+    @property
+    def untold(self) -> dict[str, list[Section]]:
+        """Return the findings that show nothing of this model, by the sentence that says why."""
+        found: dict[str, list[Section]] = {}
+        for section in self.sections:
+            if section.problem is not None:
+                found.setdefault(section.record.reason or section.problem, []).append(section)
+        return found
+
+
+def drawn_for(question: Question, pages: Sequence[ModelPage]) -> list[tuple[ModelPage, Picture]]:
+    """Return one figure in the models that have it: of the finding that most of them have, larger models first.
+
+    First comes the model in which most of the finding's claims hold.
+    """
+    chosen: list[tuple[ModelPage, Section]] = []
+    for finding in question.findings:
+        found = [(page, section) for page in pages for section in page.sections if section.finding is finding]
+        drawn = [(page, section) for page, section in found if section.signature is not None]
+        large = [one for one in drawn if not one[0].is_small]
+        chosen = max(chosen, large or drawn, key=len)
+    first = max(chosen, key=lambda one: sum(claim.verdict == "holds" for claim in one[1].claims), default=None)
+    ordered = sorted(chosen, key=lambda one: one is not first)[:MOST_DRAWN]
+    return [(page, section.signature) for page, section in ordered if section.signature is not None]
+
+
+def answers(page: ModelPage) -> list[QuestionAnswer]:
+    """Return what one model answers to each question."""
+    return [_answer(question, page) for question in questions()]
+
+
+def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
+    sections = [section for section in page.sections if section.finding in question.findings]
+    pictures = [section.signature for section in sections if section.signature is not None and not section.problem]
+    for name, words in question.answers.items():
+        claim = page.claims.get(name)
+        if claim is not None and claim.verdict in words:
+            said = _rendered(words[claim.verdict], value=claim.value, helix=is_helix(page))
+            return QuestionAnswer(question, said, claim, sections, pictures)
+    return QuestionAnswer(question, _why_not(sections), None, sections, pictures)
+
+
+def _why_not(sections: Sequence[Section]) -> str:
+    """Return in a sentence why a question has no answer: what its first finding says of it."""
+    reasons = [section.record.reason for section in sections if section.problem is not None and section.record.reason]
+    reasons += [claim.answer for section in sections for claim in section.claims]
+    return reasons[0].rstrip(".") if reasons else "This was not asked"
+
+
+def is_helix(page: ModelPage) -> bool:
+    """Return whether the positions of a model wind, and lie in three dimensions at least half of the way from chance."""
+    flat, winding = (page.claims.get(name) for name in HELIX)
+    if flat is None or winding is None or {flat.verdict, winding.verdict} != {"holds"}:
+        return False
+    least = next(rule.given["helix"] for one in FINDINGS for rule in one.rules if rule.id == flat.id)
+    return (flat.beyond_chance or 0) >= least
+
+
+def over_all(question: Question, lessons: Iterable[Lesson], pages: Sequence[ModelPage]) -> str:
+    """Return the answer over the models that counts are over."""
+    by_claim = {lesson.rule.id: lesson for lesson in lessons}
+
+    def of(claim: str) -> str:
+        lesson = by_claim[claim]
+        if not lesson.tested:
+            return "no model that we could test"
+        return f"{lesson.holding} of {lesson.tested} model{'s' * (lesson.tested > 1)} tested"
+
+    return _rendered(question.all, of=of, helix=[page.title for page in pages if is_helix(page)])
+
+
+def _rendered(words: str, **given: Any) -> str:
+    return " ".join(_compiled(words).render(given).split())
+
+
+@cache
+def _compiled(words: str) -> Any:
+    return environment().from_string(words)
