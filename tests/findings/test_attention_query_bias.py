@@ -1,6 +1,5 @@
 """Which channels the bias of queries favors: as plain loops find them, planted, and not found in noise."""
 
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ import scipy.stats
 
 from generators.base.architecture import Rotary
 from generators.findings.attention import FINDING as ATTENTION
-from generators.findings.attention.figures import draw_query_bias
 from generators.findings.attention.query_bias import query_bias, turned_leads
 from tests import synthetic
 
@@ -70,7 +68,6 @@ def test_the_gain_decides_which_channel_leads():
     answer = synthetic.by_id(ATTENTION, result)["query-bias-channel"].answer
     assert "channel 11" in answer
     assert "depends on whether the gain of the norm is folded in" in answer
-    draw_query_bias(result.metrics, result.arrays).savefig(io.BytesIO(), format="svg")
 
 
 def test_without_a_gain_raw_weights_are_judged():

@@ -154,7 +154,7 @@ def test_a_line_turns_in_no_plane():
     assert claims["look-back"].verdict == "fails"
     for figure in HELIX.figures(result):
         figure.draw()
-    assert "turns in no plane" in caption("helix", "plane", result).alt
+    assert "turns in no plane" in caption("helix", "helix", result).alt
 
 
 def test_outliers_break_the_curve_in_two():

@@ -430,7 +430,7 @@ def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) 
     page, figure = figure_of(visit, address, "heads-on-text", "all-minilm-l6-v2")
     data = data_of(page, "heads-on-text")
     plot, chosen = figure.locator(".figure-plot"), figure.get_by_role("combobox", name="Head")
-    assert [line["name"] for line in data["lines"]] == ["on text", "by positions alone", "with tokens on them"]
+    assert [line["name"] for line in data["lines"]] == ["on text"]
     first = int(chosen.input_value())
     weights = [weight for row in data["grids"][0]["values"] for weight in row]
     assert data["grids"][0]["name"] == "on text"
@@ -465,12 +465,6 @@ def test_the_grid_of_heads_can_be_coloured_otherwise(visit: Visit, address: str)
     colour.select_option(label=names[-1])
     wait_for(page, figure, "drawn.chosen().grid", len(names) - 1)
     assert names[-1] in of(figure, "drawn.csv().map(row => row[2]).join()")
-
-
-def test_a_model_without_a_run_shows_its_kernels_by_head(visit: Visit, address: str) -> None:
-    _, figure = figure_of(visit, address, "kernel-map")
-    assert of(figure, "drawn.lines().map(line => line.name)") == ["by positions alone"]
-    assert figure.get_by_role("combobox", name="Head").locator("option").count() == 144
 
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
