@@ -76,7 +76,7 @@ def question_card(asked: Question, pages: Sequence[ModelPage]) -> Card:
 def site_card(pages: Sequence[ModelPage]) -> Card:
     """Return the card of all other pages: all claims by verdict, over all models."""
     counts = by_verdict([claim for page in pages for claim in page.findings.claims])
-    claims = many(sum(len(finding.rules) for finding in FINDINGS), "claim")
+    claims = many(sum(len(one.rules) for asked in questions() for one in asked.findings), "claim")
     words = "Which findings about GPT-2's embeddings hold in which models, with numbers and chance baselines."
     return Card("", SITE, words, counts, f"{claims} in {many(len(pages), 'model')}")
 

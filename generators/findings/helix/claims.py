@@ -217,7 +217,7 @@ def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[
     yield EntityCount(found.metrics["n_positions"])
     yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "norms", "largest")
     if (steps := found.arrays.get("steps")) is not None:
-        yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), "steps", "largest")
+        yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), order="largest")
     for position in found.metrics["outlier_positions"]:
         yield EntityNote(position, "It is far from the curve of the other positions.")
 
