@@ -68,9 +68,7 @@ def strip(
     return Markup(f'{head} aria-label="{says}">{"".join(parts)}</svg>')
 
 
-def _numbers(
-    value: float, threshold: float | None, ends: Sequence[float], at: Callable[[float], float]
-) -> list[str]:
+def _numbers(value: float, threshold: float | None, ends: Sequence[float], at: Callable[[float], float]) -> list[str]:
     parts = [_number("strip-said", value, at(value), ABOVE)]
     taken = [] if threshold is None else [at(threshold)]
     if threshold is not None:

@@ -11,7 +11,7 @@ from generators.site.learned import Lesson
 from generators.site.pictures import Picture
 from generators.site.questions import Question, questions
 from generators.site.view import ModelPage, Section
-from generators.site.words import environment
+from generators.site.words import environment, first_sentences
 
 MOST_DRAWN = 6  # models whose figure a question's page shows
 HELIX = ("three-components", "winding")  # claims that make a helix where both hold, the first strongly
@@ -72,16 +72,21 @@ def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
     for name, words in question.answers.items():
         claim = page.claims.get(name)
         if claim is not None and claim.verdict in words:
-            said = _rendered(words[claim.verdict], value=claim.value, helix=is_helix(page))
+            value = claim.value or 0.0
+            said = _rendered(words[claim.verdict], value=value, count=f"{value:,.0f}", helix=is_helix(page))
             return QuestionAnswer(question, said, claim, sections, pictures)
     return QuestionAnswer(question, _why_not(sections), None, sections, pictures)
 
 
 def _why_not(sections: Sequence[Section]) -> str:
-    """Return in a sentence why a question has no answer: what its first finding says of it."""
+    """Return in a sentence why a question has no answer."""
+    if any(section.lacks_weights for section in sections):
+        return "The part of the weights that is here can't tell"
+    if any(section.cannot_run for section in sections):
+        return "Only a run of the model could tell"
     reasons = [section.record.reason for section in sections if section.problem is not None and section.record.reason]
     reasons += [claim.answer for section in sections for claim in section.claims]
-    return reasons[0].rstrip(".") if reasons else "This was not asked"
+    return first_sentences(reasons[0], 1).rstrip(".") if reasons else "This was not asked"
 
 
 def is_helix(page: ModelPage) -> bool:
@@ -112,4 +117,19 @@ def _rendered(words: str, **given: Any) -> str:
 
 @cache
 def _compiled(words: str) -> Any:
-    return environment().from_string(words)
+    made = environment()
+    made.filters["rounded"] = rounded
+    return made.from_string(words)
+
+
+def rounded(share: float) -> str:
+    """Return a share in per cent with two digits at most."""
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return (
+        f"{100 * share:.0f} %"
+        if share >= 0.1
+        else f"{100 * share:.1f} %"
+        if share >= 0.01
+        else f"{100 * share:.2f} %"
+    )

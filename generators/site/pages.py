@@ -23,8 +23,8 @@ from generators.site.api import write_api
 from generators.site.chances import chances, rules_by_finding
 from generators.site.drawn_pages import DrawnPage, drawing, page_of
 from generators.site.entities import Notable, write_like
-from generators.site.generality import generality
 from generators.site.family import family_lessons
+from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
 from generators.site.home import home_curves
@@ -42,10 +42,10 @@ from generators.site.view import Absent, ModelPage, all_models, counted
 from generators.site.words import environment
 
 FEW = 6  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
-MANY = 12  # models; with more, pages sum up and name on demand
 # What stands where findings had a page of their own.
 MOVED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
-<meta http-equiv="refresh" content="0; url={to}"><link rel="canonical" href="{to}"><p><a href="{to}">{title}</a></p></html>
+<meta http-equiv="refresh" content="0; url={to}">
+<link rel="canonical" href="{to}"><p><a href="{to}">{title}</a></p></html>
 """
 PROCESSES = os.cpu_count() or 1  # that draw figures
 
@@ -230,7 +230,6 @@ def _write_pages(
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
         "brief_cells": len(rendered.pages) > FEW,
-        "is_many": len(rendered.pages) > MANY,
         "learned": learned,
         "general": generality(everything, rendered.pages),
         "over_all": {one.name: over_all(one, everything, counted(rendered.pages)) for one in questions()},
@@ -282,4 +281,6 @@ def _write_questions(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
         )
     for finding in FINDINGS:
         to = address_of(finding).replace("#", "index.html#")
-        writer.staging.write(f"findings/{finding.name}/index.html", MOVED.format(to=f"../../{to}", title=finding.title))
+        writer.staging.write(
+            f"findings/{finding.name}/index.html", MOVED.format(to=f"../../{to}", title=finding.title)
+        )

@@ -18,8 +18,8 @@ FILE = "questions.yml"
 class Question:
     """A question, in short, the findings that answer it in the order of the site, and the words of answers.
 
-    `answers` are sentences by claim and verdict, the claims in the order in which they are asked; `all` is the sentence
-    over all models.
+    `answers` are sentences by claim and verdict, the claims in the order in which they are asked; `all` is the
+    sentence over all models.
     """
 
     name: str

@@ -64,11 +64,6 @@ class Section:
         return self.record.status == "not_applicable"
 
     @property
-    def needs_positions(self) -> bool:
-        """Return whether the finding is about a table of positions."""
-        return "position_embedding" in self.finding.needs
-
-    @property
     def lacks_weights(self) -> bool:
         """Return whether it can't be shown because the checkpoint is a partial copy."""
         return self.missing and RUN not in self.finding.needs
@@ -164,11 +159,6 @@ class ModelPage:
     def applicable(self) -> list[Section]:
         """Return the sections that have something to show, or to say that no other says."""
         return [section for section in self.sections if not section.not_applicable and not section.missing]
-
-    @cached_property
-    def inapplicable(self) -> dict[str, list[Section]]:
-        """Return the findings that the architecture has nothing for, by the sentence that says why."""
-        return _by_reason(section for section in self.sections if section.not_applicable)
 
     @cached_property
     def missing(self) -> dict[str, list[Section]]:
