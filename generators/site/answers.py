@@ -19,7 +19,7 @@ HELIX = ("three-components", "winding")  # claims that make a helix where both h
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """What one model answers: a sentence, the claim that it follows from (None: none is tested), and what is shown."""
+    """What one model answers: a sentence, the claim that it follows from (None: none is tested), what is shown."""
 
     question: Question
     sentence: str
@@ -90,7 +90,7 @@ def _why_not(sections: Sequence[Section]) -> str:
 
 
 def is_helix(page: ModelPage) -> bool:
-    """Return whether the positions of a model wind, and lie in three dimensions at least half of the way from chance."""
+    """Return whether positions wind, and lie in three dimensions at least half of the way from chance."""
     flat, winding = (page.claims.get(name) for name in HELIX)
     if flat is None or winding is None or {flat.verdict, winding.verdict} != {"holds"}:
         return False
