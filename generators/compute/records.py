@@ -149,7 +149,7 @@ class ChanceRecord(Record):
     null: str
     median: float
     limit: float
-    draws: int
+    draws: int = Field(description="0 where it is computed exactly")
 
 
 class ClaimRecord(Record):
