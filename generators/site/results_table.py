@@ -220,7 +220,7 @@ COLUMNS: tuple[Column, ...] = (
         lambda row: _chance(row, "limit"),
         NO_CHANCE,
     ),
-    _count("chance_draws", "how many were drawn; 0 where chance is exact", lambda row: _chance(row, "draws"), "draws", NO_CHANCE),
+    _count("chance_draws", "how many were drawn, 0: exact", lambda row: _chance(row, "draws"), "draws", NO_CHANCE),
     _text(
         "answer",
         "the verdict as a sentence about this model; why, where it is untested",
