@@ -77,6 +77,11 @@ class ModelRecord(Record):
         exclude_if=lambda shares: not shares,
         description="whether one block is used in all layers; findings about weights measure it once, as layer 0",
     )
+    tied: bool | None = Field(
+        default=None,
+        exclude_if=lambda tied: tied is None,
+        description="whether its output embedding, if any, is the token embedding; absent where that isn't known",
+    )
     source: SourceRecord
     traffic: TrafficRecord | None = Field(default=None, description="null where weights lay on the machine")
     licence: Shown | None = None
