@@ -188,7 +188,7 @@ class ClaimRecord(Record):
         description="the verdict on the model's own samples, where it was run on them beside its text",
     )
     weak: bool = Field(
-        default=False, exclude_if=operator.not_, description="it fails, but its value is beyond 99 % of chance"
+        default=False, exclude_if=operator.not_, description="it fails by its threshold alone: it is beyond chance"
     )
     depends_on: str = Field(
         default="",
