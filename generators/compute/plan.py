@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 # Published fields of an architecture.
-SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm", "shares_block")
-SAID_BY_TABLE = ("causal", "post_norm")
+SAID_BY_TABLE = ("causal", "post_norm", "tied")
+SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "shares_block", *SAID_BY_TABLE)
 FIELDS = frozenset(each.name for each in fields(Architecture))
 COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that tables compute from config.json
 

@@ -77,6 +77,11 @@ class ModelRecord(Record):
         exclude_if=lambda shares: not shares,
         description="whether one block is used in all layers; findings about weights measure it once, as layer 0",
     )
+    tied: bool | None = Field(
+        default=None,
+        exclude_if=lambda tied: tied is None,
+        description="whether its output embedding, if any, is the token embedding; absent where that isn't known",
+    )
     source: SourceRecord
     traffic: TrafficRecord | None = Field(default=None, description="null where weights lay on the machine")
     licence: Shown | None = None
@@ -149,7 +154,7 @@ class ChanceRecord(Record):
     null: str
     median: float
     limit: float
-    draws: int
+    draws: int = Field(description="0 where it is computed exactly")
 
 
 class ClaimRecord(Record):
@@ -183,7 +188,7 @@ class ClaimRecord(Record):
         description="the verdict on the model's own samples, where it was run on them beside its text",
     )
     weak: bool = Field(
-        default=False, exclude_if=operator.not_, description="it fails, but its value is beyond 99 % of chance"
+        default=False, exclude_if=operator.not_, description="it fails by its threshold alone: it is beyond chance"
     )
     depends_on: str = Field(
         default="",

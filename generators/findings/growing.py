@@ -89,6 +89,7 @@ class StoredMeasurements:
     arrays: Mapping[str, Any]
     absent: tuple[NumberPath, ...]
     sentence: str  # what to do about an absent number
+    tied: bool | None = None
 
     def for_rules(self) -> Measurements[Any]:
         """Return it as claims are judged from: to ask for an absent number raises `NotMeasuredError`."""
@@ -104,7 +105,7 @@ class StoredMeasurements:
             for name, table in self.tables.items()
         }
         metrics = lacking(self.metrics, self.absent, asked)
-        return Measurements(metrics, Stored(tables, asked), Stored(self.arrays, asked))
+        return Measurements(metrics, Stored(tables, asked), Stored(self.arrays, asked), self.tied)
 
 
 def lacking(value: Any, absent: Iterable[NumberPath], asked: Asked) -> Any:

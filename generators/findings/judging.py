@@ -179,9 +179,10 @@ class Claim:
     `answer` is the verdict in one sentence about this model, with its numbers. `partly_threshold` is where `partly`
     begins, chance included; None where no value of this model would be `partly`. `close` says that a cutoff lies
     inside the interval, or within a tenth of itself from a value without one, or that the verdict is another one on
-    the model's own samples (`on_own_samples`; None where it was not run on them as well). `weak` says that what fails
-    is beyond chance nevertheless: it is there, but short of the threshold. `depends_on` names the choice under which
-    the verdict is another one; the answer gives both numbers.
+    the model's own samples (`on_own_samples`; None where it was not run on them as well); where a further condition
+    decides, no cutoff counts. `weak` says that what fails is beyond chance and meets the further condition: it is
+    there, but short of the threshold. `depends_on` names the choice under which the verdict is another one; the
+    answer gives both numbers.
     """
 
     id: str

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from generators.base.sentences import first, listed, many
+from generators.base.sentences import first, layers, listed, many
 from generators.base.text import in_units, ordinal, share, two
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _jinja() -> "jinja2.Environment":
     import jinja2
 
     made = jinja2.Environment(undefined=jinja2.StrictUndefined, finalize=_written, autoescape=False)
-    made.filters |= {each.__name__: each for each in (share, two, in_units, ordinal, many)}
+    made.filters |= {each.__name__: each for each in (share, two, in_units, ordinal, many, layers)}
     made.filters |= {"listed": lambda words: listed([*words]), "first_few": first, "form": format}
     made.filters["as_head"] = lambda row: f"L{row['layer']}H{row['head']}"
     return made

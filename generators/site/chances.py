@@ -39,8 +39,8 @@ class ClaimChance:
 
     @property
     def draws(self) -> list[int]:
-        """Return the fewest and the most draws, one number where they are equal."""
-        found = sorted({claim.chance.draws for claim in self.tested if claim.chance})
+        """Return the fewest and the most draws, one number where they are equal; none of a null that is exact."""
+        found = sorted({claim.chance.draws for claim in self.tested if claim.chance and claim.chance.draws})
         return [found[0], found[-1]][: len(found)] if found else []
 
     @property

@@ -169,7 +169,7 @@ COLUMNS: tuple[Column, ...] = (
         "whether it is a close call: a cutoff lies inside the interval, or within 10 % of a value without one",
         lambda row: row.claim.close,
     ),
-    _flag("weak", "whether it fails although its value is beyond 99 % of chance", lambda row: row.claim.weak),
+    _flag("weak", "whether it fails by its threshold alone, beyond 99 % of chance", lambda row: row.claim.weak),
     _text("depends_on", "the choice under which the verdict is another one", lambda row: row.claim.depends_on),
     _text("measure", "what the value is, in words", lambda row: row.rule.value),
     _number(
@@ -220,7 +220,7 @@ COLUMNS: tuple[Column, ...] = (
         lambda row: _chance(row, "limit"),
         NO_CHANCE,
     ),
-    _count("chance_draws", "how many were drawn", lambda row: _chance(row, "draws"), "draws", NO_CHANCE),
+    _count("chance_draws", "how many were drawn, 0: exact", lambda row: _chance(row, "draws"), "draws", NO_CHANCE),
     _text(
         "answer",
         "the verdict as a sentence about this model; why, where it is untested",

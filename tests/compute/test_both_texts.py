@@ -35,13 +35,13 @@ def claims(verdict):
     ],
 )
 def test_a_verdict_that_differs_between_the_texts_is_close(monkeypatch, verdict, other, close, shown):
-    def found(store, name, finding):
+    def found(store, name, finding, tied=None):
         stored = claims(other if name.endswith(ON_OWN_SAMPLES) else verdict)
         record = judged.records.FindingRecord(status="missing")
         return judged.JudgedFinding(finding, record, stored)
 
     monkeypatch.setattr(judged, "judged_finding", found)
-    model = judged.judged_model(SimpleNamespace(model=lambda name: name), "m", [RUNNING])
+    model = judged.judged_model(SimpleNamespace(model=lambda name: SimpleNamespace(tied=None)), "m", [RUNNING])
     for claim in model.findings[0].claims:
         assert (claim.verdict, claim.close, claim.on_own_samples) == (verdict, close, shown)
 

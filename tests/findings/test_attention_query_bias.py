@@ -68,6 +68,7 @@ def test_the_gain_decides_which_channel_leads():
     answer = synthetic.by_id(ATTENTION, result)["query-bias-channel"].answer
     assert "channel 11" in answer
     assert "depends on whether the gain of the norm is folded in" in answer
+    assert answer.count("leads in layers 0 to 2)") == 2
 
 
 def test_without_a_gain_raw_weights_are_judged():

@@ -80,6 +80,7 @@ def met(rule: Rule[Any], found: judging.Evidence) -> set[str]:
         assert order == [verdict for verdict in ("fails", "partly", "holds", "untested") if verdict in order]
         assert ("partly" in order) is (claims[0].partly_threshold is not None and order != ["untested"])
         assert ("holds" in order) is (also and "untested" not in order)
+        assert len(order) > 1 or not any(claim.close for claim in claims), "no value would change the verdict"
         verdicts |= set(order)
     return verdicts - {"untested"}
 

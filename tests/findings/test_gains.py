@@ -9,6 +9,7 @@ from generators.findings import plantings
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.gains.figures import MOST_PANELS, _position_std, layers_drawn
 from generators.findings.gains.measure import log_correlation
+from generators.maths.channels import most_layers_by_chance
 from generators.site.words import caption
 from tests import synthetic
 
@@ -190,13 +191,22 @@ def test_no_channel_is_singled_out_where_two_are_muted():
     assert "one other channel" in claim.answer or "1 other channel" in claim.answer
 
 
-def test_channels_permuted_in_every_layer_lead_in_as_many_layers_as_dice_agree():
-    """Twelve layers of 48 channels: some pair nearly always agrees; three do with C(12, 3) / 48^2 = 10 % at most."""
-    chance = compute(gaussian(12), 12).metrics["chance"]["layers_topped"]
-    dice = np.random.default_rng(0).integers(D, size=(4000, 12))
-    most = np.sort([np.bincount(row).max() for row in dice])
-    assert chance["median"] == np.median(most) == 2
-    assert chance["limit"] in (most[int(0.98 * 4000)], most[int(0.995 * 4000)])
+@pytest.mark.parametrize(("marked", "layers", "d", "limit"), [(1, 5, 64, 2), (1, 12, 48, 3), (4, 6, 48, 4)])
+def test_channels_permuted_in_every_layer_are_marked_as_draws_say(marked, layers, d, limit):
+    """Five layers of 64 have three alike in C(5, 3) / 64^2 = 0.24 % at most; 200 draws once gave 3 as the limit."""
+    found = most_layers_by_chance(np.arange(d) < np.full((layers, 1), marked))
+    rng, rows = np.random.default_rng(0), np.arange(4000)[:, None]
+    counts = np.zeros((4000, d))
+    for _ in range(layers):
+        counts[rows, rng.random((4000, d)).argpartition(marked, axis=1)[:, :marked]] += 1
+    most = counts.max(axis=1)
+    assert (found.median, found.limit, found.draws) == (np.median(most), limit, 0)
+    assert (most > limit).mean() <= 0.012 < (most > limit - 1).mean()
+
+
+def test_a_null_of_layers_needs_no_draws():
+    chance = compute(gaussian(12), 12).metrics["chance"]
+    assert (chance["layers_topped"]["limit"], chance["layers_topped"]["draws"]) == (3, 0)
 
 
 def test_top_five_channels():

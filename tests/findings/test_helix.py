@@ -212,9 +212,15 @@ def test_a_formula_of_sines_winds_and_is_said_to_be_one():
     formula = synthetic.measure(HELIX, {"position_embedding": split_sinusoids(256, 48)}, arch)
     assert formula.metrics["by_formula"] > any_metrics()["by_formula"]
     claims = synthetic.by_id(HELIX, formula)
-    assert {claims[name].verdict for name in ("winding", "look-back", "constant-norms")} == {"holds"}
+    assert {claims[name].verdict for name in ("winding", "constant-norms")} == {"holds"}
     assert claims["winding"].value > 5
     assert "by construction" in claims["constant-norms"].answer
+    look_back = claims["look-back"]
+    assert (look_back.value, look_back.chance.limit) == (
+        formula.metrics["median_gain"],
+        max(null["limit"] for null in formula.metrics["chance"]["median_gain"].values()),
+    )
+    assert "rotates each circle" in look_back.answer
 
 
 def test_what_norm_and_angle_tell_of_known_curves():

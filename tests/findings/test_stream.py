@@ -1,9 +1,12 @@
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from generators.compute.judged import judged_model
+from generators.compute.results import Store
 from generators.findings import plantings
 from generators.findings.running import FOLDS, folds_of
 from generators.findings.stream import FINDING
@@ -11,6 +14,7 @@ from generators.findings.stream.figures import same_signs
 from generators.findings.stream.moments import Moments
 from generators.maths.resampling import jackknife
 from tests import synthetic
+from tests.conftest import ROOT
 from tests.findings.stand_in import measure_run
 
 N, D, LAYERS = 100, 32, 4
@@ -201,7 +205,19 @@ def test_a_mean_that_the_model_needs(planted, verdict):
     found = result.metrics["mean_removed"]
     assert found["share"] == pytest.approx(0.04 / 1.04, abs=0.01)
     assert found["cost"] == pytest.approx((1 + planted) * 0.04 * D, rel=0.05)
-    assert claims_of(result)["needs-the-mean"].verdict == verdict
+    claim, tied = (claims_of(replace(result, tied=tied))["needs-the-mean"] for tied in (False, True))
+    assert claim.verdict == tied.verdict == verdict
+    assert "says little about training" not in claim.answer
+    assert ("says little about training" in tied.answer) == (verdict == "holds")
+
+
+def test_stored_results_know_whether_embeddings_are_tied():
+    tied, other = (
+        judged_model(Store(ROOT / "results"), name, [FINDING]) for name in ("stories260k", "gpt2-basic-486")
+    )
+    assert (tied.record.tied, other.record.tied) == (True, False)
+    (answer,) = [claim.answer for claim in tied.published().claims if claim.id == "needs-the-mean"]
+    assert "The output embedding is the token embedding" in answer
 
 
 @pytest.mark.parametrize(("centred", "verdict", "value"), [(True, "holds", 0.0), (False, "fails", 1.0)])

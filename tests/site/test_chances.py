@@ -12,7 +12,7 @@ RULE = next(rule for rule in rules_by_finding() if rule.id == "winding")
 
 
 def page(verdict, draws=None):
-    chance = draws and ChanceRecord(null="curves", median=0.5, limit=0.7, draws=draws)
+    chance = None if draws is None else ChanceRecord(null="curves", median=0.5, limit=0.7, draws=draws)
     one = claim("winding", verdict, 2.0, 1.0, unit="").model_copy(update={"chance": chance})
     return SimpleNamespace(claims={"winding": one})
 
@@ -37,3 +37,4 @@ def test_verdicts_by_draws_are_counted_and_a_hundredth_of_them_is_expected_by_ch
 def test_where_nothing_holds_nothing_is_false():
     assert chances([RULE], [page("fails", 200)]).false_discoveries == 0
     assert chances([RULE], [page("holds")]).claims[0].draws == []
+    assert chances([RULE], [page("holds", 0)]).claims[0].draws == [], "an exact null has none"

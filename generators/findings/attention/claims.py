@@ -160,14 +160,20 @@ def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[
         yield from _previous(both, WITH_TOKENS)
 
 
-@claim("query-bias-channel", holds=5.0, partly=3.0, form=two)
-def favors_channel(m: AttentionMetrics) -> Evidence | Untested:
-    found = m["query_bias"]
+@claim("query-bias-channel", holds=5.0, partly=3.0, form=two, with_arrays=True)
+def favors_channel(measured: Measurements[AttentionMetrics]) -> Evidence | Untested:
+    found = measured.metrics["query_bias"]
     if found is None:
         return Untested("no-query-bias")
-    sides = [found["raw"], found["folded"] or found["raw"]]
-    least = min(side["lead"] for side in sides)
-    return Evidence(least, {"bias": found}, chance=strictest(side["chance"] for side in sides))
+    sides = {"raw": found["raw"], "folded": found["folded"] or found["raw"]}
+    rows = measured.tables["query_bias"].named()
+    led = {
+        form: [row["layer"] for row in rows if (row[form] or row["raw"])[0] == side["channel"]]
+        for form, side in sides.items()
+    }
+    least = min(side["lead"] for side in sides.values())
+    chance = strictest(side["chance"] for side in sides.values())
+    return Evidence(least, {"bias": found, "led": led}, chance=chance)
 
 
 def _previous(each: Sequence[Head] | Sequence[TokenHead], how: str) -> Iterator[Fact]:

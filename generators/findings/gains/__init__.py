@@ -21,5 +21,5 @@ FINDING = Finding(
     figures=figures.figures,
     facts=claims.FACTS,
     signature="gains-ln2",
-    version=2,
+    version=3,
 )

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, table_of
-from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval, stored
 from generators.findings.sizes import InStream, check_channels, check_width
 from generators.maths.blocks import mean_and_std
 from generators.maths.channels import (
@@ -175,7 +175,7 @@ def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights) 
             down = drawn("correlations with the channels of P turned at random", drawn_at_random, "at most")
     tops = np.array([np.arange(len(gain)) == gain.argmax() for gain in gains["ln2"].values() if np.ptp(gain)])
     topped, muted = (
-        drawn(PERMUTED, most_layers_by_chance(marked, DRAWS, rng)) if len(marked) else None
+        stored(PERMUTED, most_layers_by_chance(marked)) if len(marked) else None
         for marked in (tops, muted_at(gains["ln2"]))
     )
     return {"dials_down": down, "layers_topped": topped, "layers_muted": muted}

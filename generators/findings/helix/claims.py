@@ -24,7 +24,6 @@ SMOOTH = 0.5  # correlation of neighbors below which rows form no curve
 ALL = 1 - 1e-6  # share of the variance
 EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
 ROUNDED_EVEN = 1e-3  # std/mean; the same for a table of sines stored in 16 bits
-EXACT_GAIN = 1.0
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
 TIMES = 2.0  # by which the last rows are shorter or longer
 JUMP = 0.10  # of norms or steps
@@ -128,8 +127,6 @@ def constant_norms(m: HelixMetrics) -> Evidence | Untested:
 @claim("look-back", holds=0.5, partly=0.25, form=share)
 def look_back(m: HelixMetrics) -> Evidence | Untested:
     value, null = m["median_gain"], strictest(m["chance"]["median_gain"].values())
-    if m["sines"]:
-        return Evidence(EXACT_GAIN)
     if value is None or null is None:
         return Untested("short-run")
     looks = [look for look in m["look_back"] if look["k"] in JUDGED_OFFSETS]

@@ -9,6 +9,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture, Buckets, Rotary
+from generators.base.sentences import ranges
 from generators.findings.inputs import Inputs, Weights
 from generators.findings.measured import Measurements, Table, table_of
 from generators.findings.sizes import nonconstant_positions
@@ -265,7 +266,7 @@ def _tables(metrics: PositionSchemeMetrics, kinds: list[_Kind]) -> dict[str, Tab
 def _pairs(n_ctx: int | None, kinds: list[_Kind]) -> list[dict[str, Any]]:
     return [
         {
-            "layers": _in_ranges(kind.layers),
+            "layers": ", ".join(ranges(kind.layers)),
             "pair": pair,
             "period": period,
             "turns": None if n_ctx is None else n_ctx / period,
@@ -273,15 +274,6 @@ def _pairs(n_ctx: int | None, kinds: list[_Kind]) -> list[dict[str, Any]]:
         for kind in kinds
         for pair, period in enumerate(kind.rotation.periods)
     ]
-
-
-def _in_ranges(layers: list[int]) -> str:
-    """Return layers as a table names them: "0-4, 6-10"."""
-    starts = [layer for layer in layers if layer - 1 not in layers]
-    ends = [layer for layer in layers if layer + 1 not in layers]
-    return ", ".join(
-        str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True)
-    )
 
 
 def bucketed(buckets: Buckets) -> Bucketed:

@@ -2,6 +2,7 @@ import numpy as np
 
 from generators.base.text import share, two
 from generators.findings.judging import Evidence, Untested, claim
+from generators.findings.measured import Measurements
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
 RELIABLE = 0.9  # correlation of the curves from both halves of the windows
@@ -69,13 +70,14 @@ def all_ones(m: StreamMetrics) -> Evidence:
     )
 
 
-@claim("needs-the-mean", holds=2.0, partly=1.5, form=two)
-def needs_the_mean(m: StreamMetrics) -> Evidence | Untested:
-    found = m["mean_removed"]
+@claim("needs-the-mean", holds=2.0, partly=1.5, form=two, with_arrays=True)
+def needs_the_mean(measured: Measurements[StreamMetrics]) -> Evidence | Untested:
+    found = measured.metrics["mean_removed"]
     if found["times"] is None:
         return Untested("free-shifts")
     interval = (found["times_low"], found["times_high"])
-    return Evidence(found["times"], baseline=1.0, interval=interval, extra_condition_met=found["low"] > 0)
+    said = {"tied": measured.tied and found["unit"].startswith("nats")}  # a cosine uses no output embedding
+    return Evidence(found["times"], said, baseline=1.0, interval=interval, extra_condition_met=found["low"] > 0)
 
 
 RULES = (last, low_dimensional, apart, its_own, all_ones, needs_the_mean)
