@@ -14,7 +14,8 @@ WIDTH, HEIGHT = 280, 44  # CSS pixels
 MARGIN = 10
 MIDDLE = 22
 ABOVE, BELOW = 10, 42  # y of the text lines: the value above; the ends and the threshold below
-ROOM = 44.0  # pixels needed between two numbers below the strip
+EDGE = 22.0  # pixels from an end within which a number begins or ends at its place
+DIGIT, GAP = 7.5, 4.0  # pixels that a digit takes, and between two numbers below the strip
 LOGARITHMIC_FROM = 30.0  # ratio of the largest to the smallest number, all above 0
 MOST_PLACES = 5  # decimal places; smaller numbers are written with an exponent
 LEAST_BAND = 2.0  # pixels, so that a narrow band can be seen
@@ -69,20 +70,25 @@ def strip(
 
 
 def _numbers(value: float, threshold: float | None, ends: Sequence[float], at: Callable[[float], float]) -> list[str]:
-    parts = [_number("strip-said", value, at(value), ABOVE)]
-    taken = [] if threshold is None else [at(threshold)]
-    if threshold is not None:
-        parts.append(_number("strip-needed", threshold, at(threshold), BELOW))
-    for end in ends:
-        if all(abs(at(end) - x) >= ROOM for x in taken):
-            parts.append(_number("strip-end", end, at(end), BELOW))
-            taken.append(at(end))
+    """Return the texts: the value above; below the threshold, and the ends that have room beside it."""
+    said, _ = _number("strip-said", value, at(value), ABOVE)
+    parts, taken = [said], []
+    below = [] if threshold is None else [("strip-needed", threshold)]
+    for kind, each in [*below, *(("strip-end", end) for end in ends)]:
+        text, (left, right) = _number(kind, each, at(each), BELOW)
+        if all(right + GAP < begin or end + GAP < left for begin, end in taken):
+            parts.append(text)
+            taken.append((left, right))
     return parts
 
 
-def _number(kind: str, value: float, x: float, y: int) -> str:
-    side = "start" if x < ROOM / 2 else "end" if x > WIDTH - ROOM / 2 else "middle"
-    return f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(two_digits(value))}</text>'
+def _number(kind: str, value: float, x: float, y: int) -> tuple[str, tuple[float, float]]:
+    """Return a number as text, and from where to where it reaches."""
+    text = two_digits(value)
+    width = DIGIT * len(text)
+    side, left = ("start", x) if x < EDGE else ("end", x - width) if x > WIDTH - EDGE else ("middle", x - width / 2)
+    made = f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(text)}</text>'
+    return made, (left, left + width)
 
 
 def two_digits(value: float) -> str:

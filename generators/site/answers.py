@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 from generators.compute.records import ClaimRecord
-from generators.findings import FINDINGS
 from generators.site.learned import Lesson
 from generators.site.pictures import Picture
 from generators.site.questions import Question, questions
@@ -14,7 +13,6 @@ from generators.site.view import ModelPage, Section
 from generators.site.words import environment, first_sentences
 
 MOST_DRAWN = 6  # models whose figure a question's page shows
-HELIX = ("three-components", "winding")  # claims that make a helix where both hold, the first strongly
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,11 @@ def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
         claim = page.claims.get(name)
         if claim is not None and claim.verdict in words:
             value = claim.value or 0.0
-            said = _rendered(words[claim.verdict], value=value, count=f"{value:,.0f}", helix=is_helix(page))
+            said = _rendered(words[claim.verdict], value=value, count=f"{value:,.0f}", claims=page.claims)
             return QuestionAnswer(question, said, claim, sections, pictures)
+    tested = [claim for section in sections for claim in section.claims if claim.verdict != "untested"]
+    if tested:
+        return QuestionAnswer(question, _one_sentence(tested[0].answer), tested[0], sections, pictures)
     return QuestionAnswer(question, _why_not(sections), None, sections, pictures)
 
 
@@ -86,16 +87,11 @@ def _why_not(sections: Sequence[Section]) -> str:
         return "Only a run of the model could tell"
     reasons = [section.record.reason for section in sections if section.problem is not None and section.record.reason]
     reasons += [claim.answer for section in sections for claim in section.claims]
-    return first_sentences(reasons[0], 1).rstrip(".") if reasons else "This was not asked"
+    return _one_sentence(reasons[0]) if reasons else "This was not asked"
 
 
-def is_helix(page: ModelPage) -> bool:
-    """Return whether positions wind, and lie in three dimensions at least half of the way from chance."""
-    flat, winding = (page.claims.get(name) for name in HELIX)
-    if flat is None or winding is None or {flat.verdict, winding.verdict} != {"holds"}:
-        return False
-    least = next(rule.given["helix"] for one in FINDINGS for rule in one.rules if rule.id == flat.id)
-    return (flat.beyond_chance or 0) >= least
+def _one_sentence(text: str) -> str:
+    return first_sentences(text, 1).rstrip(".")
 
 
 def over_all(question: Question, lessons: Iterable[Lesson], pages: Sequence[ModelPage]) -> str:
@@ -108,7 +104,7 @@ def over_all(question: Question, lessons: Iterable[Lesson], pages: Sequence[Mode
             return "no model that we could test"
         return f"{lesson.holding} of {lesson.tested} model{'s' * (lesson.tested > 1)} tested"
 
-    return _rendered(question.all, of=of, helix=[page.title for page in pages if is_helix(page)])
+    return _rendered(question.all, of=of, pages=pages)
 
 
 def _rendered(words: str, **given: Any) -> str:

@@ -53,7 +53,7 @@ def test_render_builds_the_whole_site_without_weights(atlas, project):
     run = atlas("render")
     assert run.code == 0, run.err
     assert run.out == "The site is in site/; view it with: atlas serve\n"
-    for page in ("", "models/little/", "findings/gains/", "add-a-model/", "compare/"):
+    for page in ("", "models/little/", "questions/channels/", "add-a-model/", "compare/"):
         assert (project / "site" / page / "index.html").is_file(), page
     for page in (project / "site").rglob("index.html"):
         head = page.read_text().partition("</head>")[0]
