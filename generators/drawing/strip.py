@@ -72,7 +72,8 @@ def strip(
 def _numbers(value: float, threshold: float | None, ends: Sequence[float], at: Callable[[float], float]) -> list[str]:
     """Return the texts: the value above; below the threshold, and the ends that have room beside it."""
     said, _ = _number("strip-said", value, at(value), ABOVE)
-    parts, taken = [said], []
+    parts = [said]
+    taken: list[tuple[float, float]] = []
     below = [] if threshold is None else [("strip-needed", threshold)]
     for kind, each in [*below, *(("strip-end", end) for end in ends)]:
         text, (left, right) = _number(kind, each, at(each), BELOW)

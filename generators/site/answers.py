@@ -66,7 +66,8 @@ def answers(page: ModelPage) -> list[QuestionAnswer]:
 
 def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
     sections = [section for section in page.sections if section.finding in question.findings]
-    pictures = [section.signature for section in sections if section.signature is not None and not section.problem]
+    shown = [(section, picture) for section in sections for picture in section.shown]
+    pictures = [picture for _, picture in sorted(shown, key=lambda one: one[1] is not one[0].signature)]
     for name, words in question.answers.items():
         claim = page.claims.get(name)
         if claim is not None and claim.verdict in words:

@@ -42,7 +42,7 @@ from generators.site.view import Absent, ModelPage, all_models, counted
 from generators.site.words import environment
 
 FEW = 6  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
-# What stands where findings had a page of their own.
+# What stands where a page was.
 MOVED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={to}">
 <link rel="canonical" href="{to}"><p><a href="{to}">{title}</a></p></html>
@@ -279,8 +279,8 @@ def _write_questions(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
             answer=writer.shared["over_all"][question.name],
             drawn=drawn_for(question, pages),
         )
-    for finding in FINDINGS:
-        to = address_of(finding).replace("#", "index.html#")
-        writer.staging.write(
-            f"findings/{finding.name}/index.html", MOVED.format(to=f"../../{to}", title=finding.title)
-        )
+    moved = {f"findings/{one.name}": (address_of(one).replace("#", "index.html#"), one.title) for one in FINDINGS}
+    moved |= {"findings": ("questions/index.html", "Questions"), "learned": ("matrix/index.html", "All claims")}
+    for before, (to, title) in moved.items():
+        up = "../" * (before.count("/") + 1)
+        writer.staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))

@@ -90,10 +90,9 @@ class Section:
         return self.record.status == "missing" and self.stored
 
     @property
-    def figures(self) -> list[Picture]:
-        """Return its pictures in the order of the model's page."""
-        rest = [picture for picture in self.pictures if picture is not self.signature]
-        return ([self.signature] if self.signature else []) + (rest if self.record.status == "computed" else [])
+    def shown(self) -> list[Picture]:
+        """Return the pictures that the model's page shows."""
+        return [] if self.problem else self.pictures
 
     @property
     def signature(self) -> Picture | None:
@@ -184,7 +183,8 @@ class ModelPage:
     @cached_property
     def figures(self) -> dict[str, str]:
         """Return the figures of its page, in order: what each is cited as, by name; the n-th bears the number n."""
-        shown = [(section, picture) for section in self.applicable for picture in section.figures]
+        shown = [(section, picture) for section in self.applicable for picture in section.shown]
+        shown.sort(key=lambda one: (one[0].finding.question, one[1] is not one[0].signature))
         return {
             picture.name: f"Figure {number}, “{picture.title}”, {self.title}"
             + (f", results of {section.record.computed_on}" if section.record.computed_on else "")

@@ -175,8 +175,6 @@ claims:
     statement: Something is made up.
     value: mean size
     answer: It is {{ value | two }}.
-columns:
-  mean_size: made-up heading
 search: [made-up word]
 """,
     "templates/findings/made_up.md.j2": """

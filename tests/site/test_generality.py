@@ -238,7 +238,7 @@ def short(*pages, in_series=()):
             [
                 "<strong>In gpt2&#39;s title and in most others</strong> (1)",
                 "<strong>Only in gpt2&#39;s title</strong> (2)",
-                "beyond 99 % of random orders</a> (1 of 3)",
+                "own waves with random phases</a> (1 of 3)",
                 "none tested in gpt2&#39;s title itself",
                 "because we have only part of its weights",
             ],
