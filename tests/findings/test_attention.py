@@ -155,7 +155,7 @@ def test_reading_positions_is_judged_folded_for_each_matrix_and_says_what_depend
         "reads": {matrix: {"raw": raw, "folded": folded}},
         "chance": {"turned": {**noise.metrics["chance"]["turned"], matrix: chance}},
     }
-    measured = synthetic.measured_with(noise.metrics, inside)
+    measured = synthetic.measured_with(noise.metrics, inside, query_bias=None)
     claim = synthetic.by_id(ATTENTION, measured)[f"{matrix.lower()}-reads-positions"]
     assert (claim.verdict, claim.value) == (verdict, raw if folded is None else folded)
     assert claim.threshold == claim.chance.limit == 1.1
@@ -232,7 +232,7 @@ def test_thresholds_of_shares(noise, claim, times, limit, verdict):
         "shares": {source: {**m["shares"][source], **rows}},
         "chance": {"turned": {**m["chance"]["turned"], name: null}},
     }
-    found = synthetic.by_id(ATTENTION, synthetic.measured_with(m, inside))[claim]
+    found = synthetic.by_id(ATTENTION, synthetic.measured_with(m, inside, query_bias=None))[claim]
     assert (found.verdict, found.value) == (verdict, pytest.approx(value_of(claim, share)))
     assert found.threshold == (pytest.approx(by_chance / 2) if claim == LITTLE else 0.05)
     assert found.baseline == found.chance.median == pytest.approx(value_of(claim, by_chance))

@@ -28,6 +28,7 @@ from generators.tokens.frequency import TokenFrequency
 from generators.tokens.readable import readable_form
 from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 from tests import synthetic
+from tests.conftest import ROOT
 from tests.findings.by_reference import attention_to
 from tests.findings.stand_in import StandIn
 
@@ -363,7 +364,8 @@ def asked_by_templates() -> set[str]:
     of = {(node.node.name, node.attr) for node in attributes if isinstance(node.node, nodes.Name)}
     calls = [node for template in read for node in template.find_all(nodes.Call) if isinstance(node.node, nodes.Name)]
     added = {f"add_{node.args[0].as_const()}" for node in calls if node.node.name == "added"}
-    return {attr for name, attr in of if name in ("words", "use", "of_curves")} | added
+    answers = re.findall(r"import (\w+) %", (ROOT / "templates" / "questions.yml").read_text("utf-8"))
+    return {attr for name, attr in of if name in ("words", "use", "of_curves")} | added | {*answers}
 
 
 @cache
