@@ -39,7 +39,10 @@ class QuestionAnswer:
         found: dict[str, list[Section]] = {}
         for section in self.sections:
             if section.problem is not None:
-                found.setdefault(section.record.reason or section.problem, []).append(section)
+                lost = section.record.status == "failed" or not section.stored
+                reason = section.record.reason or ""
+                said = f"{section.problem} {reason}".strip() if lost else reason or section.problem
+                found.setdefault(said, []).append(section)
         return found
 
 

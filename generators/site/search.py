@@ -23,6 +23,7 @@ from generators.site.locations import packaged
 from generators.site.questions import address_of
 from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage
+from generators.site.words import question
 
 ENTRIES = "search.json"  # in the staging folder; no page of the site
 INDEX = "search/search_index.json"  # in the built site
@@ -76,7 +77,8 @@ def write_search(
         staging: where to write.
     """
     named = [entry for page in pages for entry in entries_of_model(page, entities.get(page.name, ()))]
-    staging.write(ENTRIES, as_json([*entries_of_glossary(), *named, *map(entry_of_absent, absent)]))
+    asked = [_entry(address_of(one), one.title, question(one.name)) for one in FINDINGS if not one.rules]
+    staging.write(ENTRIES, as_json([*entries_of_glossary(), *asked, *named, *map(entry_of_absent, absent)]))
 
 
 def entry_of_absent(absent: Absent) -> dict[str, Any]:

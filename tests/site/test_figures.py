@@ -81,14 +81,14 @@ def moved(page: Page, figure: Locator, before: list[float]) -> bool:
 
 
 def test_nothing_is_fetched_before_it_is_needed(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, viewport={**WIDE, "height": 600})  # the first figure is further down
+    page = model_page(visit, address, "all-minilm-l6-v2", viewport=WIDE)
     fetched: list[str] = []
     page.wait_for_load_state("networkidle")
     page.on("request", lambda request: fetched.append(request.url))
     page.reload(wait_until="networkidle")
-    assert not [url for url in fetched if url.endswith("helix.json")]
-    alive(page, "helix")
-    assert [url for url in fetched if url.endswith("helix.json")]
+    assert not [url for url in fetched if url.endswith("svd-plane.json")]
+    alive(page, "svd-plane")
+    assert [url for url in fetched if url.endswith("svd-plane.json")]
 
 
 def test_scripts_are_small(built_site: Path) -> None:

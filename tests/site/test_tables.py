@@ -162,7 +162,7 @@ def test_everything_works_by_keyboard(planted: Page) -> None:
     keys.press("Space")
     assert ids(planted) == sorted(ALL, reverse=True)
     keys.press("Tab")
-    assert planted.evaluate("document.activeElement.textContent") == "token"
+    assert planted.evaluate("document.activeElement.textContent") == "readable"
 
 
 # On the site

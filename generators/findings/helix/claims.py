@@ -70,8 +70,6 @@ def _steady(plane: StoredPlane) -> bool:
 @claim("winding", holds=FEWEST_TURNS, form="{:.2f}")
 def winding(m: HelixMetrics) -> Evidence:
     null, interval = strictest(m["chance"]["winding"].values()), m["intervals"]["winding"]
-    if m["sines"]:
-        return Evidence(m["sines"]["turns"], form="")
     if not m["planes"] or null is None:
         return Evidence(0.0, {"plane": None}, chance=null, interval=interval, form="")
     plane, steady = m["planes"][0], _steady(m["planes"][0])
