@@ -69,8 +69,7 @@ def answers(page: ModelPage) -> list[QuestionAnswer]:
 
 def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
     sections = [section for section in page.sections if section.finding in question.findings]
-    shown = [(section, picture) for section in sections for picture in section.shown]
-    pictures = [picture for _, picture in sorted(shown, key=lambda one: one[1] is not one[0].signature)]
+    pictures = [picture for section in sections for picture in section.shown]
     for name, words in question.answers.items():
         claim = page.claims.get(name)
         if claim is not None and claim.verdict in words:

@@ -267,6 +267,11 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     site = os.environ.get("SITE_URL", "").strip() or "https://…/"
     writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
     writer.write("matrix.md", "matrix.md.j2")
+    moved = {f"findings/{one.name}": (address_of(one).replace("#", "index.html#"), one.title) for one in FINDINGS}
+    moved |= {"findings": ("questions/index.html", "Questions"), "learned": ("matrix/index.html", "All claims")}
+    for before, (to, title) in moved.items():
+        up = "../" * (before.count("/") + 1)
+        writer.staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))
 
 
 def _write_questions(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
@@ -279,8 +284,3 @@ def _write_questions(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
             answer=writer.shared["over_all"][question.name],
             drawn=drawn_for(question, pages),
         )
-    moved = {f"findings/{one.name}": (address_of(one).replace("#", "index.html#"), one.title) for one in FINDINGS}
-    moved |= {"findings": ("questions/index.html", "Questions"), "learned": ("matrix/index.html", "All claims")}
-    for before, (to, title) in moved.items():
-        up = "../" * (before.count("/") + 1)
-        writer.staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))

@@ -29,7 +29,7 @@ ENTRIES = "search.json"  # in the staging folder; no page of the site
 INDEX = "search/search_index.json"  # in the built site
 CITING = "Beside the figure: its files, how to cite it, its address."
 FURTHER = 0.4  # of figures from 10 on: the theme looks for words that begin so, and who types 3 means 3 and not 32
-BOOST = 0.3  # of entities: a page about channels comes before the channels of fifty models
+BOOST = 0.5  # of entities: a page about channels comes before the channels of fifty models
 ANSWERS = "search.yml"  # among templates
 BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
 # Where the theme took out the border of two cells.

@@ -92,7 +92,7 @@ class Section:
     @property
     def shown(self) -> list[Picture]:
         """Return the pictures that the model's page shows."""
-        return [] if self.problem else self.pictures
+        return [self.signature] if self.signature is not None and not self.problem else []
 
     @property
     def signature(self) -> Picture | None:
@@ -183,13 +183,20 @@ class ModelPage:
     @cached_property
     def figures(self) -> dict[str, str]:
         """Return the figures of its page, in order: what each is cited as, by name; the n-th bears the number n."""
-        shown = [(section, picture) for section in self.applicable for picture in section.shown]
-        shown.sort(key=lambda one: (one[0].finding.question, one[1] is not one[0].signature))
+        shown = sorted((one for one in self.sections if one.shown), key=lambda section: section.finding.question)
         return {
-            picture.name: f"Figure {number}, “{picture.title}”, {self.title}"
-            + (f", results of {section.record.computed_on}" if section.record.computed_on else "")
-            for number, (section, picture) in enumerate(shown, 1)
+            picture.name: f"Figure {number}, {self._cited(picture, section)}"
+            for number, (section, picture) in enumerate(((one, picture) for one in shown for picture in one.shown), 1)
         }
+
+    def cited(self, picture: Picture) -> str:
+        """Return what one of its figures is cited as, also where another page alone shows it."""
+        section = next(one for one in self.sections if picture in one.pictures)
+        return self.figures.get(picture.name) or self._cited(picture, section)
+
+    def _cited(self, picture: Picture, section: Section) -> str:
+        on = section.record.computed_on
+        return f"“{picture.title}”, {self.title}{f', results of {on}' if on else ''}"
 
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:

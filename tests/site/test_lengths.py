@@ -13,7 +13,10 @@ pytestmark = pytest.mark.browser
 
 MOST_WORDS = {"models": 1500, "questions": 1700, "series": 1500}
 FEWEST_FIGURES = 3  # of home
-MOST_FIGURES = MOST_FOLDS = 20  # of a model's page; what a figure has folded, how to read it, is no fold of its own
+MOST_FIGURES, MOST_FOLDS = (
+    22,
+    20,
+)  # of a model's page; what a figure has folded, how to read it, is no fold of its own
 SCREEN = {"width": 1440, "height": 900}
 MOST_SCREENS, MOST_SHEETS = 8, 10  # of a model's page
 MEASURED_WHOLE = ("stdlib-gpt2", "all-minilm-l6-v2")  # two models in which nearly everything is measured
@@ -85,7 +88,7 @@ def test_no_page_has_more_words_than_its_kind_may_have(built_site: Path, kind: s
     assert {name: words for name, words in found.items() if words > MOST_WORDS[kind]} == {}
 
 
-def test_no_models_page_has_more_figures_and_folds_than_twenty(built_site: Path) -> None:
+def test_no_models_page_has_more_figures_and_folds_than_it_may(built_site: Path) -> None:
     for page in pages(built_site, "models"):
         text = page.read_text("utf-8")
         folds = (

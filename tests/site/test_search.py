@@ -15,7 +15,7 @@ from tests.site.test_browser import WIDE, until
 SCHEME, USE = "/questions/shape/#computed-position_scheme", "/questions/first-token/#position_use"
 TRAJECTORY = "series/stdlib-gpt2-trajectory/"
 ANSWERED = {
-    "RoPE": SCHEME,
+    "RoPE": "/questions/heads/#rotary_use",
     "rotary": "/questions/heads/#rotary_use",
     "Llama": "/models/stories260k/",
     "ALiBi": SCHEME,
@@ -111,4 +111,4 @@ def test_a_search_leads_first_to_the_page_that_answers(visit: Visit, address: st
     expect(results.first.locator("a").nth(1)).to_contain_text("Figure 3, ")
     field.fill("")
     field.press_sequentially("blurred")
-    until(page, FIRST_THREE, "/questions/heads/#blurred")
+    until(page, FIRST_THREE, "/questions/heads/#computed-blurred")

@@ -210,7 +210,7 @@ SEED = 0  # seed of the random curve shown for comparison
 
 def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[Fact]:
     yield EntityCount(found.metrics["n_positions"])
-    yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "norms", "largest")
+    yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "helix", "largest")
     if (steps := found.arrays.get("steps")) is not None:
         yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), order="largest")
     for position in found.metrics["outlier_positions"]:
