@@ -1,6 +1,5 @@
 """Weights without structure, and what findings make of weights; what is planted in them: `findings/plantings.py`."""
 
-import html
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
-from generators.site.words import caption, environment
+from generators.site.words import caption
 from generators.tokens.readable import readable_form
 from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 
@@ -166,12 +165,6 @@ def measured_with(
 def null(median: float, limit: float) -> dict[str, object]:
     """Return what chance gives as it is stored."""
     return {"null": "others", "median": median, "limit": limit, "draws": 200}
-
-
-def told(finding: Finding, measured: Measurements) -> str:
-    """Return what a model's page says of a finding, in plain text but for its tags."""
-    words = environment().get_template(f"findings/{finding.name}.md.j2").make_module({"root": ""})
-    return " ".join(html.unescape(str(words.details(measured.metrics))).split())
 
 
 def alts(finding: Finding, measured: Measurements) -> dict[str, str]:

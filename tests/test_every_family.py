@@ -16,11 +16,11 @@ from generators.checkpoint.registry import Registry
 from generators.checkpoint.roles import Family
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
-from generators.findings import FINDINGS
 from generators.findings.helix import chance
 from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 from generators.site.pages import Rendered
+from generators.site.questions import questions
 from tests.checkpoint.fake_hub import COMMIT, HubServer, at_hub, serving
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES, OracleCase
@@ -138,7 +138,7 @@ def test_one_command_gives_results(world, case):
 def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world, case):
     page = world.page(name_of(case))
     assert [line for line in page.splitlines() if NO_NUMBER.search(line)] == []
-    assert all(f"{{ #{finding.name} }}" in page or f'id="{finding.name}"' in page for finding in FINDINGS)
+    assert all(f"{{ #{one.name} }}" in page or f'<p id="{one.name}">' in page for one in questions())
     traffic = world.findings(name_of(case)).model.traffic
     assert traffic is not None and traffic.needed > 0
     assert re.search(r"B of tensors; (nothing|\S+ \S+) downloaded</dd>", page)

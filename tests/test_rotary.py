@@ -15,6 +15,7 @@ from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from generators.site.pages import render
+from generators.site.questions import questions
 from generators.site.staging import Staging
 from tests.checkpoints import Sizes, config_of, read_model, tensors_of_llama
 
@@ -80,13 +81,10 @@ def test_its_page_has_no_word_of_positions_that_are_not_there(untied, tmp_path):
     rendered = render(Registry(models=(model,)), store, site, tmp_path / "src")
     assert (rendered.damaged, rendered.absent) == ([], [])
     page = (site.folder / "models/rotary.md").read_text()
-    seen = re.sub(r' title="[^"]*"', "", page)  # a cell of the bar of verdicts says its reason when pointed at
-    assert seen.count("Positions enter as rotations inside attention") == 1
-    assert "What Rotary has instead</a>" in page
-    for finding in ("helix", "channels", "subspaces"):  # links to them lead somewhere
-        assert page.count(f'<li id="{finding}">') == 1
-        assert f"{{ #{finding} }}" not in page
-    assert page.count("{ #position_scheme }") == 1
-    assert page.count('id="claim-') == sum(len(finding.rules) for finding in FINDINGS)
+    seen = re.sub(r"<details.*?</details>", "", page, flags=re.DOTALL)
+    assert seen.count("Positions enter as rotations inside attention") <= len(questions())
+    assert '<figure class="atlas-figure" id="figure-position-scheme"' in page
+    tested = sum(claim.verdict != "untested" for claim in rendered.pages[0].findings.claims)
+    assert page.count('id="claim-') == tested
     assert "partial copy" not in page
     assert "figures/rotary/helix" not in page

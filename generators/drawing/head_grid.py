@@ -1,7 +1,6 @@
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
@@ -33,24 +32,11 @@ class ByOffset:
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Every head of a model: grids to choose from, and lines of the head that is chosen.
-
-    `label` says what the colours are, `beside` names another figure of heads whose lines are drawn with these, where
-    the model has it.
-    """
+    """Every head of a model: grids to choose from, and lines of the head that is chosen; colours mean `label`."""
 
     label: str
     grids: tuple[Grid, ...]
     lines: tuple[ByOffset, ...]
-    beside: str | None = None
-
-    def joined(self, other: object) -> "HeadGrid":
-        """Return it with the lines of another figure of the same heads, at the offsets that are drawn here."""
-        if not isinstance(other, HeadGrid) or other.grids[0].values.shape != self.grids[0].values.shape:
-            return self
-        offsets = np.concatenate([line.offsets for line in self.lines])
-        lines = tuple(line.within(int(offsets.min()), int(offsets.max())) for line in other.lines)
-        return replace(self, lines=(*self.lines, *lines))
 
     def as_json(self) -> dict[str, Any]:
         return {

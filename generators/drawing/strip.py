@@ -14,7 +14,8 @@ WIDTH, HEIGHT = 280, 44  # CSS pixels
 MARGIN = 10
 MIDDLE = 22
 ABOVE, BELOW = 10, 42  # y of the text lines: the value above; the ends and the threshold below
-ROOM = 44.0  # pixels needed between two numbers below the strip
+EDGE = 22.0  # pixels from an end within which a number begins or ends at its place
+DIGIT, GAP = 7.5, 4.0  # pixels that a digit takes, and between two numbers below the strip
 LOGARITHMIC_FROM = 30.0  # ratio of the largest to the smallest number, all above 0
 MOST_PLACES = 5  # decimal places; smaller numbers are written with an exponent
 LEAST_BAND = 2.0  # pixels, so that a narrow band can be seen
@@ -28,6 +29,7 @@ def strip(
     unit: str = "",
     interval_kind: str | None = None,
     sense: str | None = None,
+    among: Sequence[float] = (),
 ) -> Markup:
     """Return the strip of a claim; empty where there is nothing to set the value beside.
 
@@ -38,11 +40,12 @@ def strip(
         chance: median and limit of what the null gives.
         unit: of all of them.
         sense: "at least" or "at most", the side of the threshold on which the claim holds, which is marked.
+        among: the numbers of all models where their strips stand one below the other, on one scale.
     """
     if value is None or (threshold is None and chance is None):
         return Markup("")
     shown = [value, *(interval or ()), *(chance or ()), *(() if threshold is None else (threshold,))]
-    at = _scale(shown)
+    at = _scale([*shown, *among])
     parts = [f'<line class="strip-axis" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{MIDDLE}" y2="{MIDDLE}"/>']
     if chance is not None:
         median, limit = map(at, chance)
@@ -60,29 +63,33 @@ def strip(
         low, high = map(at, interval)
         parts.append(f'<line class="strip-interval" x1="{low:.1f}" x2="{high:.1f}" y1="{MIDDLE}" y2="{MIDDLE}"/>')
     parts.append(f'<circle class="strip-value" cx="{at(value):.1f}" cy="{MIDDLE}" r="4.5"/>')
-    parts += _numbers(value, threshold, shown, at)
+    parts += _numbers(value, threshold, () if among else (min(shown), max(shown)), at)
     says = escape(in_words(value, interval, threshold, chance, unit, interval_kind, sense))
     head = f'<svg class="strip" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return Markup(f'{head} aria-label="{says}">{"".join(parts)}</svg>')
 
 
-def _numbers(
-    value: float, threshold: float | None, shown: Sequence[float], at: Callable[[float], float]
-) -> list[str]:
-    parts = [_number("strip-said", value, at(value), ABOVE)]
-    taken = [] if threshold is None else [at(threshold)]
-    if threshold is not None:
-        parts.append(_number("strip-needed", threshold, at(threshold), BELOW))
-    for end in (min(shown), max(shown)):
-        if all(abs(at(end) - x) >= ROOM for x in taken):
-            parts.append(_number("strip-end", end, at(end), BELOW))
-            taken.append(at(end))
+def _numbers(value: float, threshold: float | None, ends: Sequence[float], at: Callable[[float], float]) -> list[str]:
+    """Return the texts: the value above; below the threshold, and the ends that have room beside it."""
+    said, _ = _number("strip-said", value, at(value), ABOVE)
+    parts = [said]
+    taken: list[tuple[float, float]] = []
+    below = [] if threshold is None else [("strip-needed", threshold)]
+    for kind, each in [*below, *(("strip-end", end) for end in ends)]:
+        text, (left, right) = _number(kind, each, at(each), BELOW)
+        if all(right + GAP < begin or end + GAP < left for begin, end in taken):
+            parts.append(text)
+            taken.append((left, right))
     return parts
 
 
-def _number(kind: str, value: float, x: float, y: int) -> str:
-    side = "start" if x < ROOM / 2 else "end" if x > WIDTH - ROOM / 2 else "middle"
-    return f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(two_digits(value))}</text>'
+def _number(kind: str, value: float, x: float, y: int) -> tuple[str, tuple[float, float]]:
+    """Return a number as text, and from where to where it reaches."""
+    text = two_digits(value)
+    width = DIGIT * len(text)
+    side, left = ("start", x) if x < EDGE else ("end", x - width) if x > WIDTH - EDGE else ("middle", x - width / 2)
+    made = f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(text)}</text>'
+    return made, (left, left + width)
 
 
 def two_digits(value: float) -> str:

@@ -41,7 +41,6 @@ class Words:
         question: the number of the question that it helps to answer, in `templates/questions.yml`.
         claims: words by a claim's id.
         untested: why claims can't be tested, by the name that rules give the reason.
-        columns: what columns of its tables are called on pages, where that isn't their name.
         search: words by which the search finds the finding's page first.
     """
 
@@ -50,7 +49,6 @@ class Words:
     question: int
     claims: Mapping[str, ClaimWords] = field(default_factory=dict)
     untested: Mapping[str, str] = field(default_factory=dict)
-    columns: Mapping[str, str] = field(default_factory=dict)
     search: tuple[str, ...] = ()
 
 

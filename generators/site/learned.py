@@ -4,7 +4,6 @@ True for three models as for fifty: of few, names are given; of many, to the ext
 Models of one recipe count as one; small models and members of a series as none.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any
 
 from generators.base.text import with_unit
 from generators.compute.records import ClaimRecord
-from generators.findings.judging import VERDICTS, Rule
+from generators.findings.judging import Rule
 from generators.site.view import ModelPage, counted
 
 FIRST = "gpt2"  # the model that nearly every observation was made on
@@ -148,13 +147,6 @@ class Lesson:
         return self.in_all and 2 * failing > len(self.small)
 
     @property
-    def by_family(self) -> list[tuple[str, int, int]]:
-        """Return (family, models in which it holds, models tested), most tested first."""
-        tested = Counter(_family(recipe) for recipe in self.recipes)
-        holding = Counter(_family(recipe) for recipe in self.recipes if recipe.verdict == "holds")
-        return [(family, holding[family], count) for family, count in tested.most_common()]
-
-    @property
     def share(self) -> float:
         """Return in which share of the models that can test it, 0 where none can."""
         return self.holding / self.tested if self.cases else 0.0
@@ -165,87 +157,13 @@ class Lesson:
         return self.share, self.partly / self.tested if self.cases else 0.0, self.tested
 
     @property
-    def titles(self) -> dict[str, list[str]]:
-        """Return the models that can test it, by verdict."""
-        return {kind: [one.title for one in self.recipes if one.verdict == kind] for kind in VERDICTS}
-
-    @property
-    def extreme(self) -> tuple[str, Case] | None:
-        """Return the case on which most speaks for the claim, and its kind; None with fewer than three models.
-
-        It is the largest effect (the lowest value, where low ones are evidence) unless thresholds differ by model.
-        """
-        case = self.strongest
-        if case is None or self._measured < FEWEST:
-            return None
-        if not self._one_threshold:
-            return ("beyond" if self._margin(case) >= 0 else "nearest"), case
-        return ("largest" if self.rule.sense == "at least" else "lowest"), case
-
-    @property
-    def against(self) -> float | None:
-        """Return the threshold of that case, where that doesn't hold or thresholds differ by model."""
-        if self.extreme is None:
-            return None
-        claim = self.extreme[1].claim
-        return None if claim.verdict == "holds" and self._one_threshold else claim.threshold
-
-    @property
-    def _one_threshold(self) -> bool:
-        return len({case.claim.threshold for case in self.cases}) == 1
-
-    @property
-    def _measured(self) -> int:
-        return sum(any(case.claim.value is not None for case in recipe.cases) for recipe in self.recipes)
-
-    @property
-    def ends(self) -> tuple[Case, Case] | None:
-        """Return the cases least and most on the side of `holds`; None with effects of fewer than three models."""
-        weakest, strongest = self.weakest, self.strongest
-        return None if weakest is None or strongest is None or self._measured < FEWEST else (weakest, strongest)
-
-    @property
-    def strongest(self) -> Case | None:
-        """Return the case furthest on the side of `holds`; None where no effect was measured."""
-        measured = [case for case in self.cases if case.claim.value is not None]
-        return max(measured, key=self._strength, default=None)
-
-    @property
-    def weakest(self) -> Case | None:
-        """Return the case least on the side of `holds`; None where no effect was measured."""
-        measured = [case for case in self.cases if case.claim.value is not None]
-        return min(measured, key=self._strength, default=None)
-
-    @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """Return in how many models it holds, partly holds, fails, and stays untested."""
-        fails = self.tested - self.holding - self.partly
-        return self.holding, self.partly, fails, self.untested
-
-    @property
-    def others(self) -> list[tuple[str, int]]:
-        """Return in how many models it fails or stays untested, without what there is none of."""
-        *_, fails, untested = self.counts
-        return [(kind, count) for kind, count in (("fails", fails), ("untested", untested)) if count]
-
-    @property
-    def surprising(self) -> Case | None:
-        """Return the case whose verdict is the opposite of the first model's, by the largest margin."""
-        if self.first is None or self.first.claim.verdict not in ("holds", "fails"):
-            return None
-        opposite = "fails" if self.first.claim.verdict == "holds" else "holds"
-        others = [c for c in self.cases if c.claim.verdict == opposite and c.claim.value is not None]
-        return max(others, key=lambda case: abs(self._margin(case)), default=None)
-
-    def _strength(self, case: Case) -> tuple[int, float]:
-        """Return what orders cases: the verdict, which may ask for more than the threshold, then the margin."""
-        return -VERDICTS.index(case.claim.verdict), self._margin(case)
-
-    def _margin(self, case: Case) -> float:
-        """Return how far an effect lies beyond its threshold, relative to it."""
-        value, threshold = case.claim.value or 0.0, case.claim.threshold or 0.0
-        margin = value - threshold if self.rule.sense == "at least" else threshold - value
-        return margin / abs(threshold) if threshold else margin
+    def numbers(self) -> list[float]:
+        """Return the values, ends of intervals, thresholds and limits of chance of all models."""
+        found: list[float | None] = []
+        for claim in (case.claim for case in self.cases):
+            chance = () if claim.chance is None else (claim.chance.median, claim.chance.limit)
+            found += [claim.value, claim.threshold, *(claim.interval or ()), *chance]
+        return [number for number in found if number is not None]
 
 
 def lessons(
@@ -264,10 +182,6 @@ def lessons(
         of_small = tuple(case for case in _cases(rule, small) if case.claim.verdict != "untested")
         without = {case.page.counted_as for case in known} - {case.page.counted_as for case in tested}
         yield Lesson(rule, tested, len(without), first, lacking, of_small)
-
-
-def _family(recipe: Recipe) -> str:
-    return recipe.cases[0].page.findings.model.family
 
 
 def _cases(rule: Rule[Any], pages: Sequence[ModelPage]) -> list[Case]:

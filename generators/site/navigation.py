@@ -46,18 +46,18 @@ def navigation(
         notebooks: the notebooks.
         series: None where none are known.
     """
-    learned = [{"What we learned": "learned.md"}, *_series(series)]
+    more = _series(series)
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
-        learned.append({"Notebooks": ["notebooks/index.md", *made]})
+        more.append({"Notebooks": ["notebooks/index.md", *made]})
     texts = [{"Methods": "methods.md"}, {"What the sources say": "statements.md"}, {"Glossary": "glossary.md"}]
     return [
         {"Home": "index.md"},
-        _findings(),
+        _questions(),
         {"Models": ["models/index.md", *_linked(pages), {"Add a model": "add-a-model.md"}]},
         {"Compare": ["compare.md", {"What holds where": "matrix.md"}]},
         {"Data": DATA},
-        {"About": ["about.md", *learned, *texts]},
+        {"About": ["about.md", *more, *texts]},
     ]
 
 
@@ -66,7 +66,7 @@ def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
     return [
         {"Overview": "index.md"},
         *_linked(pages),
-        _findings(),
+        _questions(),
         {"About": ["about.md", {"Methods": "methods.md"}, {"Glossary": "glossary.md"}]},
     ]
 
@@ -81,10 +81,5 @@ def _series(series: Sequence[SeriesPage] | None) -> list[Any]:
     return [{"Series": ["series/index.md", *({one.series.title: f"series/{one.series.name}.md"} for one in series)]}]
 
 
-def _findings() -> dict[str, Any]:
-    return {
-        "Questions": [
-            "findings/index.md",
-            *({one.short: [{f.title: f"findings/{f.name}.md"} for f in one.findings]} for one in questions()),
-        ]
-    }
+def _questions() -> dict[str, Any]:
+    return {"Questions": ["questions/index.md", *({one.short: f"questions/{one.name}.md"} for one in questions())]}

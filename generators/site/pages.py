@@ -17,8 +17,8 @@ from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.compute.verify import outdated
 from generators.findings import FINDINGS
-from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
+from generators.site.answers import answers, drawn_for, over_all
 from generators.site.api import write_api
 from generators.site.chances import chances, rules_by_finding
 from generators.site.drawn_pages import DrawnPage, drawing, page_of
@@ -31,18 +31,22 @@ from generators.site.home import home_curves
 from generators.site.learned import FIRST, lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.previews import write_previews
-from generators.site.questions import questions
+from generators.site.questions import address_of, questions
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import SeriesPage, seed_ranges, series_of, write_series
 from generators.site.staging import Staging
 from generators.site.statements import counts, statements
 from generators.site.stories import hero, stories
-from generators.site.view import Absent, ModelPage, Section, all_models, counted
+from generators.site.view import Absent, ModelPage, all_models, counted
 from generators.site.words import environment
 
 FEW = 6  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
-MANY = 12  # models; with more, pages sum up and name on demand
+# What stands where a page was.
+MOVED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="refresh" content="0; url={to}">
+<link rel="canonical" href="{to}"><p><a href="{to}">{title}</a></p></html>
+"""
 PROCESSES = os.cpu_count() or 1  # that draw figures
 
 
@@ -117,9 +121,12 @@ def _model_pages(
         if page.series_page is not None:
             continue
         with _costing_only(model, rendered, report):
+            answered = answers(page)
             text = templates.get_template("model.md.j2").render(
                 root="../../",
                 page=page,
+                answers=answered,
+                hero=next((one.pictures[0] for one in answered if one.pictures), None),
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
                 seeds=seed_ranges(model, registry, store) if whole else {},
@@ -223,9 +230,9 @@ def _write_pages(
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
         "brief_cells": len(rendered.pages) > FEW,
-        "is_many": len(rendered.pages) > MANY,
         "learned": learned,
         "general": generality(everything, rendered.pages),
+        "over_all": {one.name: over_all(one, everything, counted(rendered.pages)) for one in questions()},
     }
     writer = PageWriter(staging, templates, shared)
     if templates.globals["whole"]:
@@ -234,7 +241,12 @@ def _write_pages(
         titles = {one.series.name: one.series.title for one in series}
         said = statements(everything, titles, () if first is None else first.measured)
         writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
-        writer.write("learned.md", "learned.md.j2", family=family_lessons(series))
+        if registry.series:
+            shown = [one.series for one in series]
+            waiting = [(one, len(registry.members(one))) for one in registry.series if one not in shown]
+            writer.write(
+                "series/index.md", "all_series.md.j2", series=series, waiting=waiting, family=family_lessons(series)
+            )
     else:
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
@@ -243,7 +255,7 @@ def _write_pages(
     reports = quality_reports.read_all(results)
     writer.write("methods.md", "methods.md.j2", outdated=outdated(store), chances=by_chance, **reports)
     writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
-    _write_findings(writer, rendered.pages)
+    _write_questions(writer, rendered.pages)
 
 
 def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
@@ -255,35 +267,20 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     site = os.environ.get("SITE_URL", "").strip() or "https://…/"
     writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
     writer.write("matrix.md", "matrix.md.j2")
+    moved = {f"findings/{one.name}": (address_of(one).replace("#", "index.html#"), one.title) for one in FINDINGS}
+    moved |= {"findings": ("questions/index.html", "Questions"), "learned": ("matrix/index.html", "All claims")}
+    for before, (to, title) in moved.items():
+        up = "../" * (before.count("/") + 1)
+        writer.staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))
 
 
-def _write_findings(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
-    writer.write("findings/index.md", "findings.md.j2")
-    for finding in FINDINGS:
-        writer.write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, pages))
-
-
-def _of_finding(finding: Finding[Any], pages: Sequence[ModelPage]) -> dict[str, Any]:
-    shown = [(page, section) for page in pages for section in page.sections if section.finding is finding]
-    return {
-        "finding": finding,
-        "finding_rules": finding.rules,
-        "shown": shown,
-        "chosen": _chosen(shown),
-        "by_family": _by_family(shown),
-    }
-
-
-def _by_family(shown: Sequence[tuple[ModelPage, Section]]) -> list[tuple[str, list[tuple[ModelPage, Section]]]]:
-    """Return the models with a picture, by family; families in the order met."""
-    found: dict[str, list[tuple[ModelPage, Section]]] = {}
-    for page, section in shown:
-        if section.signature is not None:
-            found.setdefault(page.findings.model.family, []).append((page, section))
-    return list(found.items())
-
-
-def _chosen(shown: Sequence[tuple[ModelPage, Section]]) -> tuple[ModelPage, Section] | None:
-    """Return the model whose picture comes first: most of its claims hold; None without a picture."""
-    drawn = [(page, section) for page, section in shown if section.signature is not None]
-    return max(drawn, key=lambda one: sum(claim.verdict == "holds" for claim in one[1].claims), default=None)
+def _write_questions(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
+    writer.write("questions/index.md", "questions.md.j2")
+    for question in questions():
+        writer.write(
+            f"questions/{question.name}.md",
+            "question.md.j2",
+            question=question,
+            answer=writer.shared["over_all"][question.name],
+            drawn=drawn_for(question, pages),
+        )

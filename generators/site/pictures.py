@@ -13,7 +13,6 @@ from generators.base.errors import AtlasError
 from generators.base.plain import as_compact_json
 from generators.compute.judged import JudgedFinding
 from generators.drawing import svg
-from generators.drawing.head_grid import HeadGrid
 from generators.findings.contract import Figure
 from generators.findings.judging import NotMeasuredError
 from generators.site.staging import Staging
@@ -52,10 +51,7 @@ Lost = Callable[[str, Exception], None]  # is told of which finding figures can'
 
 
 def interactive_figures(findings: Iterable[JudgedFinding], lost: Lost | None = None) -> dict[str, Any]:
-    """Return what the interactive figures of one model are made from, by name.
-
-    One of heads takes in the lines of the other that it names: findings know nothing of each other's results.
-    """
+    """Return what the interactive figures of one model are made from, by name."""
     measured = [(judged.finding, judged.measured) for judged in findings if judged.measured is not None]
     made = {}
     for finding, found in measured:
@@ -64,7 +60,7 @@ def interactive_figures(findings: Iterable[JudgedFinding], lost: Lost | None = N
                 with suppress(NotMeasuredError):
                     if figure.interactive is not None:
                         made[figure.name] = figure.interactive()
-    return {name: _beside(drawn, made) for name, drawn in made.items()}
+    return made
 
 
 @contextmanager
@@ -80,12 +76,6 @@ def _costing_its_figures(finding: str, lost: Lost | None) -> Iterator[None]:
         if lost is None:
             raise
         lost(finding, error)
-
-
-def _beside(drawn: Any, made: Mapping[str, Any]) -> Any:
-    if isinstance(drawn, HeadGrid) and drawn.beside is not None:
-        return drawn.joined(made.get(drawn.beside))
-    return drawn
 
 
 def pictures(

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
@@ -16,12 +15,11 @@ from generators.base.sentences import many
 from generators.compute.records import by_verdict
 from generators.drawing import card as cards
 from generators.drawing.card import Card
-from generators.findings import FINDINGS
-from generators.findings.contract import Figure, Finding
+from generators.findings.contract import Figure
 from generators.site.pictures import Picture
+from generators.site.questions import Question, questions
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, Section
-from generators.site.words import question
 
 PREVIEWS = "previews.json"  # in the staging folder; no file of the site
 FOLDER = "previews"
@@ -45,12 +43,12 @@ def model_preview(page: ModelPage, staging: Staging) -> dict[str, bytes]:
 
 
 def write_previews(pages: Sequence[ModelPage], staging: Staging) -> None:
-    """Write the pictures of findings and of all other pages, and which page has which; models have theirs."""
+    """Write the pictures of questions and of all other pages, and which page has which; models have theirs."""
     made = {f"models/{page.name}": _preview(_of_model(page.name), model_card(page)) for page in pages}
-    for finding in FINDINGS:
-        path, card = f"{FOLDER}/findings/{finding.name}.png", finding_card(finding, pages)
+    for one in questions():
+        path, card = f"{FOLDER}/questions/{one.name}.png", question_card(one, pages)
         staging.write(path, _drawn(card, staging.cache))
-        made[f"findings/{finding.name}"] = _preview(path, card)
+        made[f"questions/{one.name}"] = _preview(path, card)
     site = site_card(pages)
     staging.write(f"{FOLDER}/atlas.png", _drawn(site, staging.cache))
     made[OTHERS] = _preview(f"{FOLDER}/atlas.png", site)
@@ -66,17 +64,19 @@ def model_card(page: ModelPage) -> Card:
     return Card(f"{SITE}: {sizes}", page.title, words, by_verdict(claims), many(len(claims), "claim"))
 
 
-def finding_card(finding: Finding[Any], pages: Sequence[ModelPage]) -> Card:
-    """Return the card of a finding's page: its question, and its claims by verdict, over all models."""
-    counts = by_verdict([claim for page in pages for claim in page.findings.claims if claim.finding == finding.name])
-    counted = f"{many(len(finding.rules), 'claim')} in {many(len(pages), 'model')}"
-    return Card(f"{SITE}: a finding", finding.title, question(finding.name), counts, counted if counts else "")
+def question_card(asked: Question, pages: Sequence[ModelPage]) -> Card:
+    """Return the card of a question's page: the question, and its claims by verdict, over all models."""
+    names = {finding.name for finding in asked.findings}
+    counts = by_verdict([claim for page in pages for claim in page.findings.claims if claim.finding in names])
+    rules = sum(len(finding.rules) for finding in asked.findings)
+    counted = f"{many(rules, 'claim')} in {many(len(pages), 'model')}"
+    return Card(f"{SITE}: a question", asked.short, asked.title, counts, counted if counts else "")
 
 
 def site_card(pages: Sequence[ModelPage]) -> Card:
     """Return the card of all other pages: all claims by verdict, over all models."""
     counts = by_verdict([claim for page in pages for claim in page.findings.claims])
-    claims = many(sum(len(finding.rules) for finding in FINDINGS), "claim")
+    claims = many(sum(len(one.rules) for asked in questions() for one in asked.findings), "claim")
     words = "Which findings about GPT-2's embeddings hold in which models, with numbers and chance baselines."
     return Card("", SITE, words, counts, f"{claims} in {many(len(pages), 'model')}")
 

@@ -1,5 +1,6 @@
-"""The questions by which findings are grouped: on the home page, in the menu and on the page of findings."""
+"""The questions by which findings are grouped: on the home page, in the menu, on models' pages."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,11 +16,17 @@ FILE = "questions.yml"
 
 @dataclass(frozen=True)
 class Question:
-    """A question, in short, and the findings that answer it, in the order of the site."""
+    """A question, in short, the findings that answer it in the order of the site, and the words of answers.
+
+    `answers` are sentences by claim and verdict, the claims in the order in which they are asked; `all` is the
+    sentence over all models.
+    """
 
     name: str
     title: str
     short: str
+    all: str
+    answers: Mapping[str, Mapping[str, str]]
     findings: tuple[Finding[Any], ...]
 
 
@@ -30,3 +37,22 @@ def questions() -> tuple[Question, ...]:
         Question(**entry, findings=tuple(one for one in FINDINGS if one.question == number))
         for number, entry in enumerate(content, 1)
     )
+
+
+def question_of(finding: Finding[Any]) -> Question:
+    return questions()[finding.question - 1]
+
+
+def address_of(finding: Finding[Any], rule: str = "") -> str:
+    """Return where a finding is told over all models, or one of its rules, from the site's root."""
+    part = f"rule-{rule}" if rule else finding.name if finding.rules else f"computed-{finding.name}"
+    return f"questions/{question_of(finding).name}/#{part}"
+
+
+def address_of_rule(rule: str) -> str:
+    """Return where a claim is told over all models, from the site's root."""
+    return next(address_of(one, rule) for one in FINDINGS for known in one.rules if known.id == rule)
+
+
+def address_by_name(finding: str) -> str:
+    return next(address_of(one) for one in FINDINGS if one.name == finding)

@@ -20,14 +20,16 @@ from generators.site.addresses import PLACE
 from generators.site.entities import Notable
 from generators.site.glossary import PAGE, glossary
 from generators.site.locations import packaged
+from generators.site.questions import address_of
 from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage
+from generators.site.words import question
 
 ENTRIES = "search.json"  # in the staging folder; no page of the site
 INDEX = "search/search_index.json"  # in the built site
 CITING = "Beside the figure: its files, how to cite it, its address."
 FURTHER = 0.4  # of figures from 10 on: the theme looks for words that begin so, and who types 3 means 3 and not 32
-BOOST = 0.3  # of entities: a page about channels comes before the channels of fifty models
+BOOST = 0.5  # of entities: a page about channels comes before the channels of fifty models
 ANSWERS = "search.yml"  # among templates
 BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
 # Where the theme took out the border of two cells.
@@ -75,7 +77,8 @@ def write_search(
         staging: where to write.
     """
     named = [entry for page in pages for entry in entries_of_model(page, entities.get(page.name, ()))]
-    staging.write(ENTRIES, as_json([*entries_of_glossary(), *named, *map(entry_of_absent, absent)]))
+    asked = [_entry(address_of(one), one.title, question(one.name)) for one in FINDINGS if not one.rules]
+    staging.write(ENTRIES, as_json([*entries_of_glossary(), *asked, *named, *map(entry_of_absent, absent)]))
 
 
 def entry_of_absent(absent: Absent) -> dict[str, Any]:
@@ -158,9 +161,7 @@ def mend_lunr(site: Path) -> None:
 def answers() -> dict[str, list[str]]:
     """Return the words for which a place is the answer, by its address."""
     said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
-    of_findings = {
-        f"findings/{finding.name}/": [*finding.words.search] for finding in FINDINGS if finding.words.search
-    }
+    of_findings = {address_of(finding): [*finding.words.search] for finding in FINDINGS if finding.words.search}
     return {one["at"]: one["words"] for one in said} | of_findings
 
 

@@ -227,11 +227,6 @@ def write_series(
             shown=[page for page in shown_here if page.series_page == f"series/{name}/"],
         )
         staging.write(f"series/{name}.md", text)
-    if registry.series:
-        named = [one.series for one in found]
-        waiting = [(one, len(registry.members(one))) for one in registry.series if one not in named]
-        text = templates.get_template("all_series.md.j2").render(root="../", series=found, waiting=waiting)
-        staging.write("series/index.md", text)
     return found
 
 

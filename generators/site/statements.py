@@ -11,6 +11,7 @@ from generators.base.errors import InputError
 from generators.findings import FINDINGS
 from generators.site.learned import Lesson
 from generators.site.locations import packaged
+from generators.site.questions import address_of
 
 FILE = "statements.yml"
 Status = Literal["answered", "in part", "absent"]
@@ -91,12 +92,11 @@ def statements(
 def _answers(lessons: Mapping[str, Lesson], in_first: Collection[str]) -> dict[str, AnsweredBy]:
     found = {}
     for finding in FINDINGS:
-        address = f"findings/{finding.name}/"
-        found[finding.name] = AnsweredBy(finding.title, address, in_first=finding.name in in_first)
+        found[finding.name] = AnsweredBy(finding.title, address_of(finding), in_first=finding.name in in_first)
         for rule in finding.rules:
             lesson = lessons.get(rule.id)
             first, some = (lesson.first is not None, bool(lesson.cases or lesson.small)) if lesson else (False, True)
-            found[rule.id] = AnsweredBy(rule.statement.rstrip("."), f"{address}#rule-{rule.id}", lesson, first, some)
+            found[rule.id] = AnsweredBy(rule.statement.rstrip("."), address_of(finding, rule.id), lesson, first, some)
     return found
 
 

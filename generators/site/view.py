@@ -64,11 +64,6 @@ class Section:
         return self.record.status == "not_applicable"
 
     @property
-    def needs_positions(self) -> bool:
-        """Return whether the finding is about a table of positions."""
-        return "position_embedding" in self.finding.needs
-
-    @property
     def lacks_weights(self) -> bool:
         """Return whether it can't be shown because the checkpoint is a partial copy."""
         return self.missing and RUN not in self.finding.needs
@@ -95,10 +90,9 @@ class Section:
         return self.record.status == "missing" and self.stored
 
     @property
-    def figures(self) -> list[Picture]:
-        """Return its pictures in the order of the model's page."""
-        rest = [picture for picture in self.pictures if picture is not self.signature]
-        return ([self.signature] if self.signature else []) + (rest if self.record.status == "computed" else [])
+    def shown(self) -> list[Picture]:
+        """Return the pictures that the model's page shows."""
+        return [self.signature] if self.signature is not None and not self.problem else []
 
     @property
     def signature(self) -> Picture | None:
@@ -166,11 +160,6 @@ class ModelPage:
         return [section for section in self.sections if not section.not_applicable and not section.missing]
 
     @cached_property
-    def inapplicable(self) -> dict[str, list[Section]]:
-        """Return the findings that the architecture has nothing for, by the sentence that says why."""
-        return _by_reason(section for section in self.sections if section.not_applicable)
-
-    @cached_property
     def missing(self) -> dict[str, list[Section]]:
         """Return the findings that these weights can't show, by the sentence that says why."""
         return _by_reason(section for section in self.sections if section.missing)
@@ -194,12 +183,20 @@ class ModelPage:
     @cached_property
     def figures(self) -> dict[str, str]:
         """Return the figures of its page, in order: what each is cited as, by name; the n-th bears the number n."""
-        shown = [(section, picture) for section in self.applicable for picture in section.figures]
+        shown = sorted((one for one in self.sections if one.shown), key=lambda section: section.finding.question)
         return {
-            picture.name: f"Figure {number}, “{picture.title}”, {self.title}"
-            + (f", results of {section.record.computed_on}" if section.record.computed_on else "")
-            for number, (section, picture) in enumerate(shown, 1)
+            picture.name: f"Figure {number}, {self._cited(picture, section)}"
+            for number, (section, picture) in enumerate(((one, picture) for one in shown for picture in one.shown), 1)
         }
+
+    def cited(self, picture: Picture) -> str:
+        """Return what one of its figures is cited as, also where another page alone shows it."""
+        section = next(one for one in self.sections if picture in one.pictures)
+        return self.figures.get(picture.name) or self._cited(picture, section)
+
+    def _cited(self, picture: Picture, section: Section) -> str:
+        on = section.record.computed_on
+        return f"“{picture.title}”, {self.title}{f', results of {on}' if on else ''}"
 
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:

@@ -1,7 +1,7 @@
 """Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -28,18 +28,13 @@ from generators.base.verdicts import SYMBOLS
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS
-from generators.findings.judging import NotMeasuredError, Rule
+from generators.findings.judging import Rule
 from generators.findings.measured import Measurements
-from generators.site.cells import body, header
-from generators.site.columns import shown
 from generators.site.locations import packaged
+from generators.site.questions import address_by_name, address_of_rule
 
-NEEDS_MORE = Markup(
-    '<p class="status">More is said here where a number was measured that did not exist when this was computed.</p>\n'
-)
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%(?!\w))")
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # between two
-MOST_ROWS = 12  # of a table on a page; its CSV has all
 
 
 @dataclass(frozen=True)
@@ -82,6 +77,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "number": number,
         "brief": brief,
         "percent": percent,
+        "parameters": parameters,
         "share": share,
         "in_unit": in_unit,
         "in_units": in_units,
@@ -99,14 +95,11 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "symbols": SYMBOLS,
         "rule": by_id.__getitem__,
         "threshold": threshold_in_words,
-        "most_rows": MOST_ROWS,
         "strip": claim_strip,
-        "shown_columns": shown,
-        "table_header": header,
-        "table_rows": body,
-        "as_far_as_measured": as_far_as_measured,
         "paragraphs": paragraphs,
         "whole": whole,
+        "at_finding": address_by_name,
+        "at_rule": address_of_rule,
         "added": added,
     }
     return made
@@ -118,11 +111,11 @@ def front_matter(fields: Mapping[str, Any]) -> Markup:
     return Markup(f"---\n{yaml.safe_dump(given, allow_unicode=True, sort_keys=False, width=10_000)}---")
 
 
-def claim_strip(claim: ClaimRecord) -> Markup:
-    """Return a claim's value, interval, threshold and chance on one line."""
+def claim_strip(claim: ClaimRecord, among: Sequence[float] = ()) -> Markup:
+    """Return a claim's value, interval, threshold and chance on one line, on a scale that has all numbers `among`."""
     chance = None if claim.chance is None else (claim.chance.median, claim.chance.limit)
     sense = next((rule.sense for rule in rules() if rule.id == claim.id), None)
-    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, sense)
+    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, sense, among)
 
 
 def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
@@ -132,14 +125,6 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
     alt = getattr(words, f"alt_{name}")(measured.metrics, measured.arrays)
     how_to_read, alt = (printable(" ".join(str(said).split())) for said in (how_to_read, Markup(alt).unescape()))
     return Caption(Markup(typeset(how_to_read)), typeset(alt))
-
-
-def as_far_as_measured(words: Callable[..., Markup], *given: Any) -> Markup:
-    """Return what a macro says, or that it needs a number which was not measured yet."""
-    try:
-        return words(*given)
-    except NotMeasuredError:
-        return NEEDS_MORE
 
 
 def question(finding: str) -> str:
@@ -185,6 +170,11 @@ def brief(value: float | None) -> str:
         return ""
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def parameters(count: int) -> str:
+    """Return how many parameters a model has, in millions."""
+    return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
 
 
 def listed_in_words(items: Iterable[Any]) -> Markup:

@@ -51,8 +51,7 @@ function claimsOf(sides, findings, root) {
     for (const finding of findings) {
       const shown = finding.claims.filter(isShown);
       if (!shown.length) continue;
-      const link = element("a", { href: `${root}findings/${finding.name}/`, textContent: finding.title });
-      table.append(element("tbody", {}, element("tr", {}, element("th", { scope: "rowgroup", colSpan: 4 }, link)), ...shown.map(row)));
+      table.append(element("tbody", {}, element("tr", {}, element("th", { scope: "rowgroup", colSpan: 4, textContent: finding.title })), ...shown.map(row)));
     }
     return scrolling(table, title, "atlas-scroll compare-scroll");
   };

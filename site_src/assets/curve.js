@@ -347,7 +347,7 @@ export function drawCurve(data, plot, tools, figure) {
     tools.append(label);
   }
   if (colourings.length > 1) {
-    const [label, select] = choice("Colour", colourings.map(({ name }) => name), (i) => show("colouring", i));
+    const [label, select] = choice("Color", colourings.map(({ name }) => name), (i) => show("colouring", i));
     inputs.colouring = select;
     tools.append(label);
   }

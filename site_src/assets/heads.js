@@ -139,7 +139,7 @@ export function drawHeads(data, plot, tools, figure) {
   onKeys(plot, { Enter: [] }, () => pick(plot, detail(state.head)));
   tools.append(headLabel);
   if (data.grids.length > 1) {
-    const [gridLabel, select] = choice("Colour", data.grids.map(({ name }) => name), colourBy);
+    const [gridLabel, select] = choice("Color", data.grids.map(({ name }) => name), colourBy);
     gridSelect = select;
     tools.append(gridLabel);
   }

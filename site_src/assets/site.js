@@ -1,6 +1,5 @@
 /* What every page of the site runs. Its scripts are modules; generators/site/joined_files.py makes one file of them. */
 
-import { startChoosing } from "./choose.js";
 import { startEntities } from "./entities.js";
 import { startFigures } from "./figures.js";
 import { startGlossary } from "./glossary.js";
@@ -16,6 +15,5 @@ startPrinting();
 startMatrix();
 startKeepingPlace();
 startFigures();
-startChoosing(); // after figures, which hear of those that it changes
 startEntities();
 startGlossary();

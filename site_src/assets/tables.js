@@ -70,7 +70,7 @@ function makeFilterable(table, place) {
   const which = element("span", { className: "visually-hidden", textContent: ` of the table: ${table.caption?.textContent ?? ""}` });
   const input = element("input", { type: "search", autocomplete: "off", spellcheck: false });
   const count = element("output");
-  const all = `${table.dataset.total ? "the first " : ""}${rows.length} rows`; // the rest are in the CSV
+  const all = `${rows.length} rows`;
 
   function filter() {
     const words = plain(input.value).split(/\s+/).filter(Boolean);

@@ -86,7 +86,7 @@ def test_every_stored_figure_gives_finite_small_data():
                 for group in data.get("groups", []):
                     names = group["names"] or group["ids"]  # of some models, tokens have no names
                     assert len(group["ids"]) == len(group["x"]) == len(group["y"]) == len(names)
-    assert kinds >= {("helix", "curve"), ("token_svd", "scatter"), ("outliers", "scatter"), ("frequency", "scatter")}
+    assert kinds >= {("helix", "curve"), ("token_svd", "scatter"), ("outliers", "scatter"), ("zero_layer", "scatter")}
 
 
 def test_names_are_those_of_the_tokens(minilm):

@@ -1,6 +1,5 @@
 """Which channels the bias of queries favors: as plain loops find them, planted, and not found in noise."""
 
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ import scipy.stats
 
 from generators.base.architecture import Rotary
 from generators.findings.attention import FINDING as ATTENTION
-from generators.findings.attention.figures import draw_query_bias
 from generators.findings.attention.query_bias import query_bias, turned_leads
 from tests import synthetic
 
@@ -71,7 +69,6 @@ def test_the_gain_decides_which_channel_leads():
     assert "channel 11" in answer
     assert "depends on whether the gain of the norm is folded in" in answer
     assert answer.count("leads in layers 0 to 2)") == 2
-    draw_query_bias(result.metrics, result.arrays).savefig(io.BytesIO(), format="svg")
 
 
 def test_without_a_gain_raw_weights_are_judged():

@@ -230,7 +230,7 @@ def judged(heads, limit, stored):
         described.append({**plain, "head": i, "peak_offset": peak, "weight_at_1": at_1, "previous_token_head": found})
     changed = {"token_kernels": None, stored: {**metrics[stored], "heads": described}}
     chance = {name: synthetic.null(0.05, limit) for name in ("previous_token", "previous_token_with_tokens")}
-    return claim_of(synthetic.measured_with(metrics, {"chance": chance}, **changed))
+    return claim_of(synthetic.measured_with(metrics, {"chance": chance}, query_bias=None, **changed))
 
 
 @pytest.mark.parametrize(("heads", "limit", "value", "verdict"), [

@@ -211,12 +211,10 @@ def test_the_candidate_that_leads_is_named_if_one_does():
     assert contest["order"][0] == "frequency_channel"
     low, high = contest["lead_interval"]
     assert 0 < low < contest["lead"] < high
-    assert f"channel {PLANTED} correlates most" in synthetic.told(FREQUENCY, result)
     rng = np.random.default_rng(3)
     log_frequency = rng.uniform(0, 10, V)
     result = compute(rng.standard_normal((V, 16)) + 5, frequencies(log_frequency))
     assert result.metrics["contest"]["lead_interval"][0] < 0
-    assert "No candidate leads" in synthetic.told(FREQUENCY, result)
 
 
 def test_intervals_shrink_with_more_tokens():
@@ -293,11 +291,8 @@ def test_other_claims(metrics, claim, null, limit, changed, verdict, threshold):
 def test_what_the_pictures_show_is_told():
     result = found(1, raising(3))
     alt, m = synthetic.alts(FREQUENCY, result), result.metrics
-    rho, contrast, row = m["frequency_channel"]["rho"], m["contrast_channel"], m["correlations"][0]
+    rho, contrast = m["frequency_channel"]["rho"], m["contrast_channel"]
     said = f"channel {contrast['channel']}, the median one, at {contrast['rho']:+.2f}".replace("-0", "−0")
     assert f"Channel {PLANTED} " in alt["frequency-channel"]
     assert f"{rho:+.2f}; {said}" in alt["frequency-channel"]
-    assert f"{rho:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})" in alt["frequency-candidates"]
     assert "100\u00a0%" in caption("frequency", "frequency-channel", result).how_to_read
-    unknown = synthetic.measured_with(m, norm_rho=None)
-    assert "no correlation" in caption("frequency", "norm-frequency", unknown).alt

@@ -98,10 +98,8 @@ def test_gains_without_varying_positions(P, why):
     assert claim.answer.startswith(why)
     assert set(result.metrics["correlation"]["ln1"].values()) == {None}
     assert result.metrics["consistent_channel"]["ln2"] is not None
-    figures = {figure.name: figure for figure in GAINS.figures(result)}
-    assert list(figures) == ["gains-ln1", "gains-ln2"]
-    for figure in figures.values():
-        svg(figure.draw())
+    (figure,) = GAINS.figures(result)
+    svg(figure.draw())
 
 
 @pytest.mark.parametrize("layers", [1, 12, 24, 25, 300])
@@ -115,7 +113,7 @@ def test_deep_models_have_a_panel_for_layers_evenly_spaced(layers):
 
 @pytest.mark.parametrize("layers", [MOST_PANELS, MOST_PANELS + 1])
 def test_captions_count_the_layers_that_are_drawn(layers):
-    said = caption("gains", "gains-ln1", compute(gaussian(layers), layers)).how_to_read
+    said = caption("gains", "gains-ln2", compute(gaussian(layers), layers)).how_to_read
     assert (f"{MOST_PANELS} layers, evenly spaced among {layers}" in said) == (layers > MOST_PANELS)
 
 
@@ -182,7 +180,6 @@ def test_a_channel_muted_in_some_layers_of_six(layers, verdict):
         gain = np.abs(weights["blocks.5.ln2.gain"].astype(float))
         assert (found["channel"], found["tied"]) == (PLANTED, [PLANTED])
         assert layers == 6 or (found["most"], found["most_in"]) == (pytest.approx(gain[PLANTED] / np.median(gain)), 5)
-    assert ("muted" in synthetic.told(GAINS, result) or "mutes" in synthetic.told(GAINS, result)) == (layers > 0)
 
 
 def test_no_channel_is_singled_out_where_two_are_muted():

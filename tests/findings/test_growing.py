@@ -28,7 +28,6 @@ from generators.site import pages
 from generators.site import words as templates
 from generators.site.pages import render
 from generators.site.staging import Staging
-from generators.site.words import NEEDS_MORE, as_far_as_measured, environment
 from tests.conftest import ROOT, without_figures
 
 GAINS = next(finding for finding in FINDINGS if finding.name == "gains")
@@ -156,21 +155,7 @@ def only_what_can_be_drawn(key: str, made: Any, staging: Staging) -> bytes:
     return b'<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100" viewBox="0 0 100 100"/>'
 
 
-def words(text: str) -> Any:
-    return environment().from_string("{% macro said(metrics) %}" + text + "{% endmacro %}").module.said
-
-
 LACKS = lacking({"old": 1.0, "more": {}}, [("new",), ("more", "new")], lambda: NotMeasured("No."))
-
-
-@pytest.mark.parametrize("text", [
-    "{{ metrics.new }}", "{{ '%.2f' | format(metrics.new) }}", "{% if metrics.new > 1 %}x{% endif %}",
-    "{% for one in metrics.new %}x{% endfor %}", "{{ metrics.more.new | number }}", "{{ metrics.new.x.y + 1 }}",
-    "{% if metrics.new %}{{ metrics.new | percent }}{% endif %}",
-])  # fmt: skip
-def test_words_that_need_an_absent_number_are_left_out(text):
-    assert as_far_as_measured(words(text), LACKS) == NEEDS_MORE
-    assert as_far_as_measured(words("{{ metrics.old }}"), LACKS) == "1.0"
 
 
 def test_whatever_is_done_with_an_absent_number_raises():

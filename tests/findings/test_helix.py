@@ -154,7 +154,7 @@ def test_a_line_turns_in_no_plane():
     assert claims["look-back"].verdict == "fails"
     for figure in HELIX.figures(result):
         figure.draw()
-    assert "turns in no plane" in caption("helix", "plane", result).alt
+    assert "turns in no plane" in caption("helix", "helix", result).alt
 
 
 def test_outliers_break_the_curve_in_two():
@@ -207,14 +207,14 @@ def test_what_is_no_table_of_sines(rows):
     assert sines(rows.astype(np.float16).astype(np.float64)) is None
 
 
-def test_a_formula_of_sines_winds_and_is_said_to_be_one():
+def test_a_formula_of_sines_is_judged_by_its_strongest_plane_and_is_said_to_be_one():
     arch = synthetic.with_formula(synthetic.architecture(n_ctx=256, d_model=48))
     formula = synthetic.measure(HELIX, {"position_embedding": split_sinusoids(256, 48)}, arch)
     assert formula.metrics["by_formula"] > any_metrics()["by_formula"]
     claims = synthetic.by_id(HELIX, formula)
-    assert {claims[name].verdict for name in ("winding", "constant-norms")} == {"holds"}
-    assert claims["winding"].value > 5
-    assert "by construction" in claims["constant-norms"].answer
+    assert (claims["winding"].verdict, claims["constant-norms"].verdict) == ("fails", "holds")
+    assert claims["winding"].value == formula.metrics["winding"] < 1 < formula.metrics["sines"]["turns"]
+    assert all("by construction" in claims[name].answer for name in ("winding", "constant-norms"))
     look_back = claims["look-back"]
     assert (look_back.value, look_back.chance.limit) == (
         formula.metrics["median_gain"],

@@ -79,11 +79,13 @@ def test_neighbors_are_told_apart_and_cosines_rebuilt_on_a_helix_and_not_in_nois
     assert along.cosine_rebuilt(np.zeros((N, D))) is None
 
 
-def test_words_and_figures():
+def test_a_curve_of_triangle_waves_that_is_fast_at_its_start():
     P = wavy(SHAPES["triangle"][0])
     P[:20] += np.linspace(6, 0, 20)[:, None] * plantings.orthonormal(D, 1, 0).T
     arch = synthetic.architecture(n_ctx=N, d_model=D)
     result = synthetic.measure(FINDING, {"position_embedding": P.astype(np.float32)}, arch)
     synthetic.assert_of_its_type(FINDING, result)
-    assert {"turning-speed", "wave-shape"} <= {figure.name for figure in FINDING.figures(result)}
-    assert "are triangle waves" in synthetic.told(FINDING, result)
+    assert {"turn_rates", "third_harmonics"} <= set(result.arrays)
+    waves = result.metrics["along"]["waves"]
+    assert waves["fit"] > 0.5
+    assert 0.083 < waves["third_harmonic"] < 0.167

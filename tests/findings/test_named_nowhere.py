@@ -41,6 +41,18 @@ ARGUED = {
         "generators.findings.stream.claims",
         "generators.findings.stream.measure",
     },
+    # The titles of eight pages, each the count of the claim that answers its question best: prose, as above.
+    "templates/questions.yml": {
+        "helix",
+        "winding",
+        "few-channels",
+        "keep-apart",
+        "frequency-channel",
+        "first-is-mean",
+        "candidates-unspeakable",
+        "previous-token-on-text",
+        "head-rests-on-first",
+    },
     "templates/methods.md.j2": {"channels"},  # a sentence has the word before a quotation mark
 }
 # Findings that one finding's own words or facts take numbers from: each pair is set side by side on pages.
@@ -163,19 +175,15 @@ claims:
     statement: Something is made up.
     value: mean size
     answer: It is {{ value | two }}.
-columns:
-  mean_size: made-up heading
 search: [made-up word]
 """,
     "templates/findings/made_up.md.j2": """
 {% macro question() %}Is it made up?{% endmacro %}
-{% macro add_beside(page) %}<dt>Made up</dt><dd>{{ page.measured.made_up.size | number }}</dd>{% endmacro %}
 {% macro headline(claim, name) %}A made-up headline{% endmacro %}
 {% macro story(claim, name, m) %}{{ name }} has {{ m.size | number }}.{% endmacro %}
 {% macro observation() %}Nobody saw it.{% endmacro %}
 {% macro definition() %}It is made up.{% endmacro %}
 {% macro change_mind() %}Nothing.{% endmacro %}
-{% macro details(metrics) %}Its size is {{ metrics.size | number }}.{% endmacro %}
 {% macro caption_made_up_figure(metrics, arrays) %}Nothing is drawn.{% endmacro %}
 {% macro alt_made_up_figure(metrics, arrays) %}Nothing.{% endmacro %}
 """,
@@ -191,7 +199,7 @@ from generators.site.staging import Staging
 
 rendered = render(Registry(models=()), Store(Path("results")), Staging(Path("pages"), Path("cache")), Path("none"))
 assert not rendered.damaged, rendered.damaged
-print(answers()["findings/made_up/"])
+print(answers()["questions/untrained/#made_up"])
 """
 
 
@@ -222,12 +230,11 @@ def test_a_made_up_finding_is_on_every_page_that_findings_are_on(rendered):
     home = (rendered / "index.md").read_text()
     assert "# A made-up headline" in home, "it comes first of all"
     assert ">made-up claim</a>" in (rendered / "matrix.md").read_text()
-    assert "Its size is" in model
-    assert "<dt>Made up</dt>" in model
-    assert "made-up heading</th>" in model
+    assert "Something is made up." in model
     assert "Made up: the loudest of all." in model
-    assert "Is it made up?" in (rendered / "findings" / "made_up.md").read_text()
-    assert "Something is made up." in (rendered / "learned.md").read_text()
+    question = (rendered / "questions" / "untrained.md").read_text()
+    assert "Is it made up?" in question
+    assert "Something is made up." in question
 
 
 def test_a_made_up_finding_speaks_of_single_channels(rendered):

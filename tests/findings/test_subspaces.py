@@ -2,13 +2,12 @@
 
 import json
 from functools import partial
-from math import ceil
 
 import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from generators.base.text import NO_BREAK, share, two
+from generators.base.text import share
 from generators.findings.subspaces import FINDING as SUBSPACES
 from tests import synthetic
 
@@ -176,7 +175,7 @@ def test_directions_without_positions():
     assert m["token_energy_in_tail"] == pytest.approx(4 / 30, abs=1e-6)
 
 
-def test_captured_mean_is_told():
+def test_captured_mean_is_found():
     """The tokens stand far from 0 along a direction in which positions are strong, and vary most along another."""
     rng = np.random.default_rng(0)
     P = rng.standard_normal((N, D)) * np.where(np.arange(D) < 30, 1.0, 0.01)
@@ -188,25 +187,13 @@ def test_captured_mean_is_told():
     assert first["value"] > 0.95
     assert first["mean_in_first"] > 0.95
     assert first["without_mean"] < 0.1
-    said = synthetic.told(SUBSPACES, result)
-    for name in ("value", "of_mean", "without_mean"):
-        assert share(first[name]).replace(NO_BREAK, " ") in said
-    assert two(first["mean_in_first"]) in said
-    low = synthetic.measured_with(result.metrics, first_capture={**first, "value": 0.3})
-    assert "E's strongest direction" not in synthetic.told(SUBSPACES, low)
+    assert first["of_mean"] > 0.95
 
 
 @pytest.mark.parametrize("n", [N, 20])
 def test_alt_texts_tell_the_numbers(n):
     rng = np.random.default_rng(0)
     result = compute(rng.standard_normal((n, D)), rng.standard_normal((V, D)))
-    m, image = result.metrics, result.arrays["overlaps"].astype(float)
-    alt = synthetic.alts(SUBSPACES, result)
-    of_P, of_E = (m[f"singular_values_{name}"][m["k"] - 1] / m[f"singular_values_{name}"][0] for name in "PE")
-    rows, columns = (ceil(size / 10) for size in image.shape)
-    left, right = image[:rows, :columns].mean(), image[:rows, -columns:].mean()
-    assert alt["capture"].startswith(f"P's top {m['k']} directions capture on average {share(m['capture_head'])} ")
-    assert f"and {share(m['capture_tail'])} of each" in alt["capture"]
-    assert alt["spectra"].endswith(f"{share(of_P)} of the first for P and {share(of_E)} for E.")
-    assert f"{two(left)} times as much as chance" in alt["direction-overlap"]
-    assert f"and {two(right)} times" in alt["direction-overlap"]
+    m, alt = result.metrics, synthetic.alts(SUBSPACES, result)["capture"]
+    assert alt.startswith(f"P's top {m['k']} directions capture on average {share(m['capture_head'])} ")
+    assert f"and {share(m['capture_tail'])} of each" in alt

@@ -1,4 +1,4 @@
-"""The token halves of `helix` and `channels`: planted stripes are shown, sampled ids are fixed, E is never copied."""
+"""The token halves of `helix` and `channels`: planted stripes are found, sampled ids are fixed, E is never copied."""
 
 import json
 import tracemalloc
@@ -6,20 +6,15 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from generators.base.text import share as percent
-from generators.drawing import style
 from generators.findings import plantings
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.channels.excerpts import pair_channels, plain_tokens, striped_channels
 from generators.findings.helix import FINDING as HELIX
-from generators.findings.measured import Measurements
 from generators.maths.blocks import BLOCK_ROWS, blocks, mean_and_std, norms, spread_ids
 from tests import synthetic
 
 N, D, V = 240, 96, 3000
 STRIPED = tuple(range(70, 76))  # position channels in which tokens are quiet and off zero
-HELIX_FIGURES = {"tokens-and-positions"}
-CHANNEL_FIGURES = {"embedding-chunk", "value-histograms", "token-moments", "channel-rivalry", "channel-pairs"}
 
 
 def positions() -> np.ndarray:
@@ -94,8 +89,10 @@ def test_plain_tokens_are_the_first_long_run(values, first):
 
 
 def test_the_chunk_is_where_the_stripes_are(striped):
-    arrays = striped["channels"].arrays
-    assert set(STRIPED) <= set(arrays["chunk_channels"].tolist())
+    arrays, metrics = striped["channels"].arrays, striped["channels"].metrics
+    off_zero = np.abs(metrics["token_mean"]) > np.array(metrics["token_std"])
+    assert np.flatnonzero(off_zero).tolist() == [*STRIPED]
+    assert arrays["chunk_channels"].tolist() == list(range(12, 76))
     chunk = arrays["chunk"].astype(float)
     assert chunk.shape == (64, 256)
     rows = [list(arrays["chunk_channels"]).index(c) for c in STRIPED]
@@ -156,17 +153,12 @@ def test_tokens_are_in_the_components_and_origin_of_the_positions(striped):
 
 
 @pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
-def test_arrays_are_the_same_every_time_and_pictures_are_small(finding, striped):
+def test_arrays_are_the_same_every_time_and_small(finding, striped):
     again = computed(finding, tokens()).arrays
     assert again.keys() == striped[finding.name].arrays.keys()
     for name, values in again.items():
         np.testing.assert_array_equal(values, striped[finding.name].arrays[name])
         assert values.nbytes <= 150_000, name
-    for figure in finding.figures(striped[finding.name]):
-        if figure.name in HELIX_FIGURES | CHANNEL_FIGURES:
-            light, dark = style.svg_pair(figure.draw())
-            assert light.startswith(b"<?xml") and light != dark
-            assert len(light) < 600_000, figure.name
 
 
 def assert_alike_but_for_tokens(without, with_e):
@@ -181,37 +173,21 @@ def assert_alike_but_for_tokens(without, with_e):
             assert with_e[name] == value, name
 
 
-@pytest.mark.parametrize(
-    ("finding", "names"), [(HELIX, HELIX_FIGURES), (CHANNELS, CHANNEL_FIGURES)], ids=("helix", "channels")
-)
-def test_without_tokens_only_their_part_is_absent(finding, names, striped):
+@pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
+def test_without_tokens_only_their_part_is_absent(finding, striped):
     with_e, without = striped[finding.name], computed(finding)
-    shown = {figure.name for figure in finding.figures(with_e)}
-    assert names <= shown
-    assert {figure.name for figure in finding.figures(without)} == shown - names
-    older = Measurements(with_e.metrics, with_e.tables, without.arrays)
-    assert not names & {figure.name for figure in finding.figures(older)}
     for name, values in without.arrays.items():
         np.testing.assert_array_equal(values, with_e.arrays[name])
     assert_alike_but_for_tokens(without.metrics, with_e.metrics)
 
 
-def test_alt_texts_tell_the_numbers(striped):
-    share = striped["helix"].metrics["token_share"]["tokens"]
-    assert percent(share) in synthetic.alts(HELIX, striped["helix"])["tokens-and-positions"]
-    chunk = synthetic.alts(CHANNELS, striped["channels"])["embedding-chunk"]
-    assert "in 6 of the 64 channels shown (channels 12 to 75) and in 6 of all 96" in chunk
-
-
-def test_without_position_channels_the_strongest_are_drawn():
+def test_without_position_channels_the_strongest_are_paired():
     noise = np.random.default_rng(0).standard_normal((N, D)).astype(np.float32)
     result = computed(CHANNELS, tokens(striped=False), noise)
     assert result.metrics["position_channels"] == []
     std = noise[1:].astype(float).std(axis=0)
     ranking = np.argsort(std)[::-1]
     assert result.arrays["pair_channels"].tolist() == [*ranking[:2], *ranking[-2:]]
-    for figure in CHANNELS.figures(result)[3:]:
-        style.svg_pair(figure.draw())
 
 
 @pytest.mark.parametrize(("shape", "value"), [
@@ -224,15 +200,13 @@ def test_without_position_channels_the_strongest_are_drawn():
     ((1, 16), 1e-20),
     ((300, 70), 1e20),
 ])  # fmt: skip
-def test_small_or_constant_tokens_still_give_pictures(shape, value):
+def test_small_or_constant_tokens_still_give_numbers(shape, value):
     rng = np.random.default_rng(0)
     E = rng.standard_normal(shape) if value is None else np.full(shape, value)
     P = rng.standard_normal((40, shape[1])).astype(np.float32)
     result = computed(CHANNELS, E.astype(np.float32), P)
     json.dumps(result.metrics, allow_nan=False)
     assert all(np.isfinite(values).all() for values in result.arrays.values())
-    for figure in CHANNELS.figures(result)[3:]:
-        figure.draw()
     scores = computed(HELIX, E.astype(np.float32), P).arrays["token_scores"]
     assert np.isfinite(scores).all()
 

@@ -11,8 +11,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from generators.base.verdicts import SYMBOLS, WEAK
+from generators.findings import FINDINGS
 from tests.site.conftest import NOISE, Visit, opened
-from tests.site.links import Links
+from tests.site.links import Links, is_moved
 
 pytestmark = pytest.mark.browser
 
@@ -38,7 +39,18 @@ PARTS_KNOWN = re.compile(r"models/stdlib-(?!gpt2|rotary)")
 
 
 def addresses(site: Path) -> list[str]:
-    return sorted(path.relative_to(site).as_posix().removesuffix("index.html") for path in site.rglob("index.html"))
+    pages = (path for path in site.rglob("index.html") if not is_moved(path))
+    return sorted(path.relative_to(site).as_posix().removesuffix("index.html") for path in pages)
+
+
+def test_what_has_moved_leads_to_where_it_is(built_site: Path) -> None:
+    moved = [path for path in built_site.rglob("index.html") if is_moved(path)]
+    assert len(moved) == len(FINDINGS) + 2
+    for path in moved:
+        (link,) = Links(path).hrefs
+        target, anchor = urldefrag(link)
+        assert f'content="0; url={link}"' in path.read_text()
+        assert not anchor or anchor in Links((path.parent / target).resolve()).ids, path
 
 
 def until(page: Page, condition: str, arg: Any = None) -> None:
@@ -121,16 +133,11 @@ def test_without_scripts_every_number_and_picture_is_there(visit: Visit, address
         page = visit(f"{address}models/{name}/", java_script_enabled=False)
         text = re.sub(r"\s+", " ", page.content())
         for claim in findings["claims"]:
-            # Told once, of all such findings.
-            if findings["findings"][claim["finding"]]["status"] in ("not_applicable", "missing"):
-                assert page.locator(f"#claim-{claim['id']}").count() == 1
-                continue
-            assert (
-                page.locator(f"#claim-{claim['id']}")
-                .inner_text()
-                .startswith(WEAK if claim.get("weak") else SYMBOLS[claim["verdict"]])
-            )
-        assert text.count("<figure") >= 10
+            place = page.locator(f"#claim-{claim['id']}")
+            assert place.count() == 1
+            said = WEAK if claim.get("weak") else SYMBOLS[claim["verdict"]]
+            assert claim["verdict"] == "untested" or place.inner_text().startswith(said)
+        assert text.count("<figure") >= 5
 
 
 def test_a_matrix_cell_leads_to_its_section(visit: Visit, address: str) -> None:
@@ -146,8 +153,7 @@ def test_a_matrix_cell_leads_to_its_section(visit: Visit, address: str) -> None:
 
 def test_noise_is_not_praised(visit: Visit, address: str) -> None:
     page = visit(f"{address}models/{NOISE}/", sound=False)
-    main = page.locator("article").inner_text()
-    assert "✓ holds" not in main
+    assert page.locator(".claims .verdict--holds, .cell--holds").count() == 0
     for figure in page.locator("figure img").all():
         assert "a line that winds" not in (figure.get_attribute("alt") or "")
 

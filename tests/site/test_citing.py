@@ -40,7 +40,7 @@ def picture(name: str) -> Picture:
 
 def section(names: str, signature: str | None, status: str = "computed") -> Any:
     """Return a section of a page with these pictures; what follows from them is worked out as in a page's own."""
-    finding: Any = SimpleNamespace(name=names, signature=signature)
+    finding: Any = SimpleNamespace(name=names, signature=signature, question=1)
     record: Any = SimpleNamespace(status=status, computed_on="2026-11-20")
     return Section(finding, record, [], [picture(name) for name in names.split()])
 
@@ -48,17 +48,17 @@ def section(names: str, signature: str | None, status: str = "computed") -> Any:
 def page() -> ModelPage:
     published: Any = SimpleNamespace(model=SimpleNamespace(name="m"))
     sections = [
-        section("b a", "a"),
+        section("a", "a"),
         section("x", None, "not_applicable"),
-        section("d c", "d", "failed"),
-        section("e", None),
+        section("d", "d", "failed"),
+        section("c b", "b"),
     ]
     return ModelPage(published, "Model <M>", None, None, sections, [])
 
 
 def test_figures_count_in_the_order_of_the_page():
     found = page().figures
-    assert list(found) == ["a", "b", "d", "e"]
+    assert list(found) == ["a", "b"], "what failed is not shown, and one figure of each finding"
     assert found["b"] == "Figure 2, “B”, Model <M>, results of 2026-11-20"
 
 

@@ -11,7 +11,6 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
-from generators.site.addresses import linked
 from generators.site.entities import Entities, Notable, entities, entity_files, write_like
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
@@ -280,23 +279,6 @@ def test_what_is_written_of_gpt2_is_what_is_stored():
     assert f"ln2 gives it the largest gain in {top['layers_topped']} of" in notes(found, top["channel"])
     ln2 = next(line for _, line in found.lines if line.says.startswith("ln2"))
     assert ln2.values[top["channel"]] == pytest.approx(arrays["ln2_gain"][:, top["channel"]], rel=1e-2)
-
-
-@pytest.mark.parametrize(
-    ("columns", "row", "at", "link"),
-    [
-        (("channel", "rho"), (138, 0.5), 0, "?channel=138#things"),
-        (("layer", "head"), (0, 7), 1, "?head=0.7#things"),
-        (("layer", "head"), (0, 7), 0, None),
-        (("id", "readable"), (262, "x"), 0, "?token=262#things"),
-        (("id",), (None,), 0, None),
-        (("head",), (7,), 0, None),
-        (("channel",), ("138",), 0, None),
-        (("previous_token_head", "layer"), (True, 3), 0, None),
-    ],
-)
-def test_cells_that_name_an_entity_lead_to_it(columns, row, at, link):
-    assert linked(columns, row, at) == link
 
 
 def test_words_that_readers_type_lead_to_the_glossary():

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from generators.site.family import family_lessons
-from generators.site.generality import generality
 from generators.site.held_out import Losses, LossMean, SeriesLoss
 from generators.site.series import SeriesPage
 from generators.site.words import environment
@@ -222,17 +221,9 @@ def test_when_claims_appear_is_shown_beside_the_loss():
     assert WHEN not in answers(page("stdlib-gpt2-trajectory", "step", *steps))  # no losses
 
 
-def test_what_we_learned_has_the_family_only_where_it_has_results():
-    shared = {
-        "root": "",
-        "pages": [],
-        "counted": [],
-        "findings": [],
-        "learned": {},
-        "general": generality([], []),
-        "is_many": False,
-    }
-    template = environment().get_template("learned.md.j2")
+def test_the_page_of_all_series_has_the_family_only_where_it_has_results():
+    shared = {"root": "", "series": [], "waiting": []}
+    template = environment().get_template("all_series.md.j2")
     assert "one thing changed" not in template.render(family=[], **shared)
     three = member("stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds")
     text = template.render(family=family_lessons([family(LEARNED, three)]), **shared)

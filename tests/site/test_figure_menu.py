@@ -67,7 +67,7 @@ def test_an_address_restores_how_a_curve_is_seen(visit: Visit, address: str) -> 
     page = visit(f"{address}models/{MODEL}/", viewport=WIDE)
     figure, menu = menu_of(page, "helix")
     figure.get_by_label("Rows").select_option(index=1)
-    figure.get_by_label("Colour").select_option(label="norm")
+    figure.get_by_label("Color").select_option(label="norm")
     figure.locator(".figure-plot").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowUp", "+"):
         page.keyboard.press(key)
@@ -84,7 +84,7 @@ def test_an_address_restores_how_a_curve_is_seen(visit: Visit, address: str) -> 
     page.locator("#figure-helix.is-live").wait_for()
     page.wait_for_timeout(300)
     figure = page.locator("#figure-helix")
-    assert figure.get_by_label("Colour").locator("option:checked").inner_text() == "norm"
+    assert figure.get_by_label("Color").locator("option:checked").inner_text() == "norm"
     assert figure.get_by_label("Rows").input_value() == "1"
     assert eye(figure) == pytest.approx(seen, abs=0.02)
 

@@ -81,18 +81,18 @@ def moved(page: Page, figure: Locator, before: list[float]) -> bool:
 
 
 def test_nothing_is_fetched_before_it_is_needed(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, viewport={**WIDE, "height": 600})  # the first figure is further down
+    page = model_page(visit, address, "all-minilm-l6-v2", viewport=WIDE)
     fetched: list[str] = []
     page.wait_for_load_state("networkidle")
     page.on("request", lambda request: fetched.append(request.url))
     page.reload(wait_until="networkidle")
-    assert not [url for url in fetched if url.endswith("helix.json")]
-    alive(page, "helix")
-    assert [url for url in fetched if url.endswith("helix.json")]
+    assert not [url for url in fetched if url.endswith("svd-plane.json")]
+    alive(page, "svd-plane")
+    assert [url for url in fetched if url.endswith("svd-plane.json")]
 
 
 def test_scripts_are_small(built_site: Path) -> None:
-    for page in ("", "compare/", "models/gpt2/", "findings/helix/"):
+    for page in ("", "compare/", "models/gpt2/", "questions/shape/"):
         named = re.findall(r'<script src="[^"]*assets/([\w-]+\.js)"', (built_site / page / "index.html").read_text())
         assert named == ["site.js", *(["compare.js"] if page == "compare/" else [])]
         assert sum(len(gzip.compress((built_site / "assets" / name).read_bytes())) for name in named) <= MOST_SCRIPTS
@@ -176,13 +176,13 @@ def test_rows_and_colours_can_be_chosen(visit: Visit, address: str) -> None:
     figure.get_by_label("Rows").select_option(label="positions 100 to 1023")
     page.wait_for_timeout(500)
     assert points(figure) == 924
-    figure.get_by_label("Colour").select_option(label="norm")
+    figure.get_by_label("Color").select_option(label="norm")
     page.wait_for_timeout(500)
     norms = data_of(page, "helix", "gpt2")["colourings"][1]
     assert norms["name"] == "norm"
     assert of(figure, "drawn.scene().of") == norms["values"][100:]
     assert of(figure, "drawn.scene().bar.title") == "norm"
-    assert len(figure.get_by_label("Colour").locator("option").all()) == 3, "it winds, so its angle is a colour too"
+    assert len(figure.get_by_label("Color").locator("option").all()) == 3, "it winds, so its angle is a colour too"
 
 
 def test_a_search_finds_tokens_and_says_where_there_are_none(visit: Visit, address: str) -> None:
@@ -222,22 +222,22 @@ def test_pointing_at_a_token_names_it_literally(visit: Visit, address: str) -> N
 
 
 def test_figures_work_after_navigation_and_back(visit: Visit, address: str) -> None:
-    page = visit(f"{address}findings/helix/", viewport=WIDE)
+    page = visit(f"{address}questions/shape/", viewport=WIDE)
     load_pictures(page)  # leaving sooner ends what is still asked for, by the link being scrolled to, say
-    page.get_by_role("link", name="More on the page of GPT-2 124M").click()
-    page.wait_for_url("**/models/gpt2/#helix")
+    page.get_by_role("link", name="GPT-2 124M", exact=True).first.click()
+    page.wait_for_url("**/models/gpt2/#shape")
     page.locator("h1", has_text="GPT-2 124M").wait_for()  # the page before has that figure, too
     figure = alive(page, "helix")
     assert points(figure) == 1023
     load_pictures(page)
     page.wait_for_load_state("networkidle")
     page.go_back()
-    page.wait_for_url("**/findings/helix/")
+    page.wait_for_url("**/questions/shape/")
     page.get_by_role("heading", name="What was observed").wait_for()
     load_pictures(page)
     page.wait_for_load_state("networkidle")
     page.go_forward()
-    page.wait_for_url("**/models/gpt2/#helix")
+    page.wait_for_url("**/models/gpt2/#shape")
     page.locator("h1", has_text="GPT-2 124M").wait_for()
     assert points(alive(page, "helix")) == 1023
 
@@ -430,7 +430,7 @@ def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) 
     page, figure = figure_of(visit, address, "heads-on-text", "all-minilm-l6-v2")
     data = data_of(page, "heads-on-text")
     plot, chosen = figure.locator(".figure-plot"), figure.get_by_role("combobox", name="Head")
-    assert [line["name"] for line in data["lines"]] == ["on text", "by positions alone", "with tokens on them"]
+    assert [line["name"] for line in data["lines"]] == ["on text"]
     first = int(chosen.input_value())
     weights = [weight for row in data["grids"][0]["values"] for weight in row]
     assert data["grids"][0]["name"] == "on text"
@@ -459,18 +459,12 @@ def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) 
 def test_the_grid_of_heads_can_be_coloured_otherwise(visit: Visit, address: str) -> None:
     page, figure = figure_of(visit, address, "heads-on-text", "all-minilm-l6-v2")
     data = data_of(page, "heads-on-text")
-    colour = figure.get_by_label("Colour")
+    colour = figure.get_by_label("Color")
     names = [grid["name"] for grid in data["grids"]]
     assert colour.locator("option").all_inner_texts() == names
     colour.select_option(label=names[-1])
     wait_for(page, figure, "drawn.chosen().grid", len(names) - 1)
     assert names[-1] in of(figure, "drawn.csv().map(row => row[2]).join()")
-
-
-def test_a_model_without_a_run_shows_its_kernels_by_head(visit: Visit, address: str) -> None:
-    _, figure = figure_of(visit, address, "kernel-map")
-    assert of(figure, "drawn.lines().map(line => line.name)") == ["by positions alone"]
-    assert figure.get_by_role("combobox", name="Head").locator("option").count() == 144
 
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])

@@ -75,7 +75,7 @@ def test_every_word_is_met_on_some_page(built_site) -> None:
 
 @pytest.mark.browser
 def test_a_word_says_what_it_means_by_mouse_and_by_keyboard(visit: Visit, address: str) -> None:
-    page = visit(f"{address}findings/helix/", viewport=WIDE)
+    page = visit(f"{address}questions/shape/", viewport=WIDE)
     word, tip = page.locator("a.term").first, page.get_by_role("tooltip")
     word.hover()
     expect(tip).to_have_text(word.get_attribute("data-says"))
@@ -93,7 +93,7 @@ def test_a_word_says_what_it_means_by_mouse_and_by_keyboard(visit: Visit, addres
 
 @pytest.mark.browser
 def test_on_a_phone_a_word_leads_to_the_glossary(visit: Visit, address: str) -> None:
-    page = visit(f"{address}findings/helix/", viewport=PHONE, has_touch=True)
+    page = visit(f"{address}questions/shape/", viewport=PHONE, has_touch=True)
     page.wait_for_load_state("networkidle")  # what is fetched when the page is left is a request that failed
     page.locator("a.term").first.tap()
     page.wait_for_url("**/glossary/#*")

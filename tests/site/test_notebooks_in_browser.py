@@ -11,7 +11,7 @@ from tests.site.test_browser import PHONE, WIDE
 
 pytestmark = pytest.mark.browser
 
-NAMES = ("helix-by-hand", "average-positions", "query-the-results", "add-a-model")
+NAMES = ("helix-by-hand", "average-positions", "query-the-results")
 EXECUTED = NAMES[2:]  # the first two need weights that a checkout may lack
 HEAVIEST = 20_000  # bytes, compressed, of a page without its figures; the styles of mkdocs-jupyter alone have 80 000
 

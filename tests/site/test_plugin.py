@@ -112,7 +112,7 @@ def test_on_a_disk_there_are_no_pages_about_the_atlas_itself(project):
         ("../..#top", "../../index.html#top"),
         ("./", "./index.html"),
         (".", "./index.html"),
-        ("../../findings/helix/", "../../findings/helix/index.html"),
+        ("../../questions/shape/", "../../questions/shape/index.html"),
         ("../compare/?a=gpt2", "../compare/index.html?a=gpt2"),
         ("./?q=a/b/", "./index.html?q=a/b/"),
         ("#claim/of/", "#claim/of/"),

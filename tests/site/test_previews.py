@@ -11,22 +11,22 @@ from mkdocs.config import load_config
 from generators.checkpoint.registry import FolderSource, Model
 from generators.compute.results import Store
 from generators.drawing import card as cards
-from generators.findings import FINDINGS
 from generators.site.previews import (
     PREVIEWS,
-    finding_card,
     model_card,
     model_preview,
     preview_of,
+    question_card,
     read_previews,
     site_card,
     write_previews,
 )
+from generators.site.questions import questions
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, model_page
 from tests.site.made_up_series import made_up, same, winding
 
-HELIX = next(finding for finding in FINDINGS if finding.name == "helix")
+SHAPE = questions()[0]
 ADDRESS = "https://example.org/atlas/"
 SETTINGS = "site_name: Atlas\nsite_description: What holds.\ndocs_dir: src\nsite_dir: site\ntheme: mkdocs\n"
 TITLE = 'A "title" & <b>more</b>'
@@ -55,15 +55,15 @@ def tags_of(html: str) -> dict[str, str]:
     return {name: unescape(content) for name, content in META.findall(html)}
 
 
-def test_every_model_and_finding_has_a_picture_and_all_other_pages_one(drawn):
+def test_every_model_and_question_has_a_picture_and_all_other_pages_one(drawn):
     _, staging = drawn
     there = {path.relative_to(staging.folder).as_posix() for path in staging.folder.rglob("*.png")}
-    findings = {f"previews/findings/{finding.name}.png" for finding in FINDINGS}
-    assert there == {"previews/models/one.png", "previews/models/two.png", "previews/atlas.png", *findings}
+    asked = {f"previews/questions/{one.name}.png" for one in questions()}
+    assert there == {"previews/models/one.png", "previews/models/two.png", "previews/atlas.png", *asked}
     assert all((staging.folder / path).stat().st_size < 60_000 for path in there)
     for page, image in (
         ("models/one", "models/one"),
-        ("findings/helix", "findings/helix"),
+        ("questions/shape", "questions/shape"),
         ("models/index", "atlas"),
         ("about", "atlas"),
     ):
@@ -80,8 +80,9 @@ def test_what_is_counted_is_what_was_judged(drawn):
     assert model_card(one).counts != model_card(two).counts
     assert model_card(one).above == "Helix Atlas: 12 layers, 768 channels, openai-gpt, decoder"
     assert model_card(one).words == "The position curve in three dimensions."
-    of_helix = finding_card(HELIX, [one, two]).counts
-    assert of_helix["holds"] >= 1 and sum(of_helix.values()) == 2 * len(HELIX.rules)
+    of_shape = question_card(SHAPE, [one, two]).counts
+    assert of_shape["holds"] >= 1
+    assert sum(of_shape.values()) == 2 * sum(len(finding.rules) for finding in SHAPE.findings)
     assert sum(site_card([one, two]).counts.values()) == 2 * len(one.findings.claims)
 
 
@@ -101,7 +102,7 @@ def test_what_is_unchanged_is_not_drawn_again(drawn, monkeypatch):
     write_previews([one, two], apart)
     assert asked == []
     write_previews([one, one], Staging(staging.folder.parent / "other", staging.cache.folder))
-    assert "Helix" in asked and "Gains" not in asked, "only what has other counts"
+    assert "Shape of positions" in asked and "The first token" not in asked, "only what has other counts"
 
 
 def test_a_figure_that_is_drawn_otherwise_makes_another_picture(drawn, monkeypatch, tmp_path):

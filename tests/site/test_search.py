@@ -7,15 +7,16 @@ from playwright.sync_api import expect
 
 from generators.checkpoint.registry import load_registry
 from generators.findings import FINDINGS
+from generators.site.questions import address_of
 from generators.site.search import ASKED_AGAIN, BEGUN, WORKERS, answering, answers, mend_lunr, weighed
 from tests.site.conftest import ROOT, Visit
 from tests.site.test_browser import WIDE, until
 
-SCHEME, USE = "/findings/position_scheme/", "/findings/position_use/"
+SCHEME, USE = "/questions/shape/#computed-position_scheme", "/questions/first-token/#position_use"
 TRAJECTORY = "series/stdlib-gpt2-trajectory/"
 ANSWERED = {
-    "RoPE": SCHEME,
-    "rotary": "/findings/rotary_use/",
+    "RoPE": "/questions/heads/#rotary_use",
+    "rotary": "/questions/heads/#rotary_use",
     "Llama": "/models/stories260k/",
     "ALiBi": SCHEME,
     "NoPE": "/series/stdlib-family/",
@@ -25,7 +26,7 @@ ANSWERED = {
     "blurred": USE,
     "blurring": USE,
     "averaged": USE,
-    "least general": "/learned/",
+    "least general": "/matrix/",
     "cite": "/about/#cite",
     "figure 3 MiniLM": "/models/all-minilm-l6-v2/",
     "data": "/data/",
@@ -71,7 +72,7 @@ def test_answers_are_pages_that_there_are():
     registry = load_registry(ROOT / "models.yml")
     models = {model.name for model in registry.known()}
     pages = {f"models/{name}/" for name in models} | {f"models/#absent-{name}" for name in models}
-    pages |= {f"findings/{finding.name}/" for finding in FINDINGS}
+    pages |= {address_of(finding) for finding in FINDINGS}
     pages |= {f"series/{series.name}/" for series in registry.series}
     pages |= {f"notebooks/{path.stem}/" for path in (ROOT / "site_src/notebooks").glob("*.py")}
     pages |= {f"{path.name.partition('.')[0]}/" for path in (ROOT / "templates").glob("*.md.j2")}
@@ -110,4 +111,4 @@ def test_a_search_leads_first_to_the_page_that_answers(visit: Visit, address: st
     expect(results.first.locator("a").nth(1)).to_contain_text("Figure 3, ")
     field.fill("")
     field.press_sequentially("blurred")
-    until(page, FIRST_THREE, "/findings/blurred/")
+    until(page, FIRST_THREE, "/questions/heads/#computed-blurred")

@@ -319,7 +319,7 @@ def written(tmp_path):
 def test_a_series_without_results_of_two_models_has_no_page(written):
     found, pages = written
     assert [one.series.name for one in found] == ["three"]
-    assert {path.name for path in (pages / "series").iterdir()} == {"index.md", "three.md"}
+    assert {path.name for path in (pages / "series").iterdir()} == {"three.md"}
 
 
 def test_a_page_has_every_claim_that_some_model_can_test(written):

@@ -8,6 +8,7 @@ import pytest
 from generators.base.errors import InputError
 from generators.findings import FINDINGS
 from generators.site import statements as module
+from generators.site.questions import address_of
 from generators.site.statements import counts, statements
 from generators.site.words import environment
 
@@ -22,8 +23,8 @@ def test_all_five_texts_are_there_and_no_statement_twice():
 
 
 def test_answers_are_claims_and_findings_that_exist():
-    findings = {f"findings/{finding.name}/" for finding in FINDINGS}
-    rules = {f"findings/{finding.name}/#rule-{rule.id}" for finding in FINDINGS for rule in finding.rules}
+    findings = {address_of(finding) for finding in FINDINGS}
+    rules = {address_of(finding, rule.id) for finding in FINDINGS for rule in finding.rules}
     addresses = {answer.address for one in EVERY for answer in one.answers}
     assert addresses <= findings | rules | {"series/stdlib-family/"}
 
@@ -55,7 +56,7 @@ def test_the_page_has_every_statement_its_status_and_its_links():
     rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td>', page)
     assert len(rows) == len(EVERY)
     assert [where for _, where in rows] == [one.where for one in EVERY]
-    assert 'href="../findings/helix/#rule-winding"' in page
+    assert 'href="../questions/shape/#rule-winding"' in page
     assert f"make {len(EVERY)} statements" in page
 
 

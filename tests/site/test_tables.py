@@ -1,15 +1,13 @@
 """Tables as a reader uses them: sorted by any column, filtered by words, by mouse, by keyboard, without scripts."""
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from generators.site.words import MOST_ROWS, environment
-from tests.site.conftest import NOISE, UNFOLD, Visit, site_script
+from tests.site.conftest import Visit, site_script
 from tests.site.test_browser import PHONE, WIDE, violations
 
 pytestmark = pytest.mark.browser
@@ -30,11 +28,21 @@ ROWS = (
 ALL = [row[0] for row in ROWS]
 
 
-def rendered(
-    rows: Sequence[Sequence[Any]] = ROWS, columns: Sequence[str] = COLUMNS, csv: str | None = "all.csv"
-) -> str:
-    template = '{% import "macros.j2" as m with context %}{{ m.table("Planted <rows>", columns, rows, csv) }}'
-    return environment().from_string(template).render(columns=columns, rows=rows, csv=csv)
+def cell(value: Any) -> str:
+    """Return a cell as pages have them: numbers with what is behind the rounding, tokens apart from one another."""
+    if value is None:
+        return '<td class="n" data-value=""></td>'
+    if isinstance(value, (int, float)):
+        return f'<td class="n" data-value="{value}">{value:.3g}</td>'.replace(">-", ">−")
+    tokens = value if isinstance(value, list) else [value]
+    return f"<td>{' '.join(f'<bdi><code>{escape(one)}</code></bdi>' for one in tokens)}</td>"
+
+
+def rendered(rows: Sequence[Sequence[Any]] = ROWS, columns: Sequence[str] = COLUMNS) -> str:
+    heads = "".join(f'<th scope="col">{name.replace("_", " ")}</th>' for name in columns)
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    table = f"<caption>Planted &lt;rows&gt;</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="atlas-scroll" tabindex="0"><table class="plain">{table}</table></div>'
 
 
 @pytest.fixture
@@ -154,80 +162,26 @@ def test_everything_works_by_keyboard(planted: Page) -> None:
     keys.press("Space")
     assert ids(planted) == sorted(ALL, reverse=True)
     keys.press("Tab")
-    assert planted.evaluate("document.activeElement.textContent") == "token"
-
-
-# What stands in a cell
-
-
-def test_tokens_are_read_back_as_they_went_in(planted: Page) -> None:
-    shown = planted.locator("tbody tr td:nth-child(2) bdi code").all_text_contents()
-    assert shown == [row[1] for row in ROWS]
-    lists = [cell.locator("bdi code").all_text_contents() for cell in planted.locator("td:nth-child(5)").all()]
-    assert lists == [row[4] for row in ROWS]
-    assert planted.locator("td:nth-child(5)").first.text_content() == "other then"
-
-
-def test_right_to_left_tokens_do_not_reorder_their_row(planted: Page) -> None:
-    row = planted.locator("tbody tr").nth(2)
-    first, second = (code.bounding_box() for code in row.locator("td:nth-child(5) code").all())
-    assert first is not None and second is not None
-    assert first["x"] + first["width"] <= second["x"]
-
-
-# Long tables
-
-
-def test_a_page_shows_the_first_rows_and_says_where_the_others_are(bare: Page) -> None:
-    rows = [(i, f"t{i}") for i in range(MOST_ROWS + 23)]
-    bare.set_content(rendered(rows, ("token_id", "readable")))
-    assert ids(bare) == list(range(MOST_ROWS))
-    said = bare.locator("p.more")
-    assert said.inner_text() == f"The first {MOST_ROWS} of {MOST_ROWS + 23} rows. All {MOST_ROWS + 23} as CSV"
-    assert said.get_by_role("link").get_attribute("href") == "all.csv"
-    bare.add_script_tag(content=site_script())
-    bare.get_by_role("searchbox").fill("t9")
-    assert bare.get_by_role("status").inner_text() == f"1 of the first {MOST_ROWS} rows"
-
-
-@pytest.mark.parametrize(("count", "said"), [(MOST_ROWS, 0), (MOST_ROWS + 1, 1)])
-def test_a_table_that_fits_is_shown_whole(bare: Page, count: int, said: int) -> None:
-    bare.set_content(rendered([(i,) for i in range(count)], ("token_id",)))
-    assert bare.locator("tbody tr").count() == MOST_ROWS
-    assert bare.locator("p.more").count() == said
-    assert bare.locator("a[download]").count() == 1
-
-
-def test_the_csv_of_a_long_table_has_all_its_rows(visit: Visit, address: str) -> None:
-    page = visit(f"{address}models/gpt2/", sound=False)
-    long = page.locator("details.atlas-table", has=page.locator("p.more")).first
-    total = int(long.locator("table").get_attribute("data-total") or 0)
-    assert total > MOST_ROWS == long.locator("tbody tr").count()
-    answer = page.request.get(page.evaluate("a => a.href", long.locator("p.more a").element_handle()))
-    assert len(list(csv.reader(io.StringIO(answer.text())))) == total + 1
+    assert planted.evaluate("document.activeElement.textContent") == "readable"
 
 
 # On the site
 
 
 def test_without_scripts_a_table_stays_as_it_is(visit: Visit, address: str) -> None:
-    page = visit(f"{address}models/gpt2/", java_script_enabled=False, sound=False)
+    page = visit(f"{address}data/", java_script_enabled=False, sound=False)
     assert page.locator("table.plain button, .table-tools").count() == 0
-    assert page.locator("table.plain").count() >= 5
-    assert page.locator("table.plain tbody tr").count() > MOST_ROWS
-    assert page.locator("th", has_text="std over positions").text_content() == "std over positions"
+    assert page.locator("table.plain tbody tr").count() > 9
 
 
-def test_a_table_of_a_model_can_be_sorted_and_filtered(visit: Visit, address: str) -> None:
-    page = visit(f"{address}models/gpt2/#channels", sound=False)
-    table = page.locator("details.atlas-table", has=page.locator("th", has_text="std over positions"))
-    table.locator("summary").click()
-    before = ids(table)
-    header(table, "channel").first.get_by_role("button").click()
-    assert ids(table) == sorted(before)
-    table.get_by_role("searchbox").fill(f"{before[0]} yes")
-    assert before[0] in ids(table)
-    assert table.get_by_role("status").inner_text() == f"{len(ids(table))} of the first {len(before)} rows"
+def test_the_table_of_columns_can_be_sorted_and_filtered(visit: Visit, address: str) -> None:
+    page = visit(f"{address}data/", sound=False)
+    table = page.locator("table.plain").first
+    page.get_by_role("searchbox", name="Filter rows of the table").fill("verdict")
+    names = table.locator("tbody tr:not([hidden]) > :first-child")
+    assert 0 < names.count() < table.locator("tbody tr").count()
+    table.get_by_role("button").first.click()
+    assert names.all_text_contents() == sorted(names.all_text_contents())
 
 
 def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_there(bare: Page) -> None:
@@ -249,22 +203,21 @@ def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_th
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
 def test_open_tables_are_sound(visit: Visit, address: str, viewport: dict, scheme: str) -> None:
-    page = visit(f"{address}models/{NOISE}/", viewport=viewport, color_scheme=scheme, sound=False)
+    page = visit(f"{address}data/", viewport=viewport, color_scheme=scheme, sound=False)
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.locator("th button").first.click()
     page.get_by_role("searchbox").first.fill("1")
-    assert violations(page, ".atlas-table") == []
+    assert violations(page, ".atlas-scroll") == []
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     small = page.eval_on_selector_all("th button", "all => all.filter(b => b.offsetHeight < 24).length")
     assert small == 0
 
 
-def test_a_link_to_a_folded_table_opens_it(visit: Visit, address: str) -> None:
-    page = visit(f"{address}models/all-minilm-l6-v2/#outliers-members", viewport=WIDE, sound=False)
-    table = page.locator("details#outliers-members table")
-    expect(table).to_be_visible()
-    page.goto(f"{address}models/all-minilm-l6-v2/")
-    expect(table).to_be_hidden()
-    page.evaluate(UNFOLD)
-    page.get_by_role("link", name="the cluster", exact=True).click()
-    table.wait_for()
+def test_a_link_to_what_is_folded_opens_it(visit: Visit, address: str) -> None:
+    page = visit(f"{address}questions/shape/#computed-helix", viewport=WIDE, sound=False)
+    folded = page.locator("#computed-helix > p").first
+    expect(folded).to_be_visible()
+    page.goto(f"{address}questions/shape/")
+    expect(folded).to_be_hidden()
+    page.evaluate("location.hash = '#computed-helix'")
+    expect(folded).to_be_visible()

@@ -152,7 +152,7 @@ def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[
     each = sorted(alone["heads"], key=lambda row: (row["layer"], row["head"]))
     if len(each) == count:
         yield from _lines(found, ALONE, count)
-        yield EntityNumbers(f"strongest offset {ALONE}", [row["peak_offset"] for row in each], "kernel-map")
+        yield EntityNumbers(f"strongest offset {ALONE}", [row["peak_offset"] for row in each])
         yield from _previous(each, ALONE)
     both = [] if with_tokens is None else sorted(with_tokens["heads"], key=lambda row: (row["layer"], row["head"]))
     if both and len(both) == count:
@@ -178,18 +178,18 @@ def favors_channel(measured: Measurements[AttentionMetrics]) -> Evidence | Untes
 
 def _previous(each: Sequence[Head] | Sequence[TokenHead], how: str) -> Iterator[Fact]:
     weights = [row["weight_at_1"] for row in each]
-    yield EntityNumbers(f"weight on the previous token, {how}", weights, "kernel-map", "largest")
+    yield EntityNumbers(f"weight on the previous token, {how}", weights, order="largest")
     for index, row in enumerate(each):
         if row["previous_token_head"]:
             yield EntityNote(index, f"A previous-token head {how} (weight {share(row['weight_at_1'])}).")
 
 
 def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iterator[Fact]:
-    prefix, figure = ("", "positional-kernels") if says == ALONE else ("token_", None)
+    prefix = "" if says == ALONE else "token_"
     offsets, weights = found.arrays.get(f"{prefix}kernel_offsets"), found.arrays.get(f"{prefix}kernels")
     if offsets is not None and weights is not None and len(weights) == count:
         usual = found.arrays.get("uniform_kernel") if says == ALONE else None
-        yield attention_by_offset(says, offsets, weights, figure, usual, "uniform attention")
+        yield attention_by_offset(says, offsets, weights, None, usual, "uniform attention")
 
 
 RULES = (

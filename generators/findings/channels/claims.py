@@ -66,7 +66,7 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
     leading = found.arrays.get("right_singular_vectors")
     if leading is not None and len(leading):
         says = "share of P's leading direction, which includes the mean over positions"
-        yield EntityNumbers(says, leading[0] ** 2, "singular-vectors", "largest")
+        yield EntityNumbers(says, leading[0] ** 2, order="largest")
     others = "" if len(louder) == 1 else f", one of {len(louder)}"
     for place, channel in enumerate(louder):
         says = f"A position channel{others}: P varies in it far more than in other channels."

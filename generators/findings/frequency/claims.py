@@ -74,12 +74,12 @@ def called(found: Measurements[FrequencyMetrics]) -> str:
 def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[facts.Fact]:
     m = found.metrics
     rho = m["channel_rho"]
-    for name, what, values, figure in (
-        ("rho_frequency", "log frequency", rho["frequency"], "frequency-by-channel"),
-        ("rho_norm", "norm", rho["norm"], None),
-        ("rho_index", "id", rho["index"], None),
+    for name, what, values in (
+        ("rho_frequency", "log frequency", rho["frequency"]),
+        ("rho_norm", "norm", rho["norm"]),
+        ("rho_index", "id", rho["index"]),
     ):
-        yield facts.EntityNumbers(f"rank correlation with the tokens' {what}", values, figure, "strongest", name=name)
+        yield facts.EntityNumbers(f"rank correlation with the tokens' {what}", values, order="strongest", name=name)
     closest = f"{called(found).capitalize()}: of all channels, it correlates most strongly with token frequency"
     ordinary = "An ordinary channel, with the median correlation with frequency"
     one, other = m["frequency_channel"], m["contrast_channel"]
@@ -101,7 +101,7 @@ def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator
     if m["source"] == "counts":
         says = "how often it occurs in the training text"
         values = np.rint(np.expm1(values.astype(np.float64))).astype(np.int64)
-    yield facts.EntityNumbers(says, facts.by_id(ids[known], values), "norm-frequency", "largest")
+    yield facts.EntityNumbers(says, facts.by_id(ids[known], values), "frequency-channel", "largest")
     says = f"value in channel {m['frequency_channel']['channel']}, {called(found)}"
     yield facts.EntityNumbers(says, facts.by_id(ids, arrays.get("token_channel")), "frequency-channel", "strongest")
 

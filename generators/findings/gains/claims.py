@@ -83,7 +83,7 @@ def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[F
             says=f"{norm}, {place}",
             at=layers,
             values=gain.T,
-            figure=f"gains-{norm}",
+            figure="gains-ln2" if norm == "ln2" else None,
             usual=np.median(gain, axis=1),
             usual_says=f"{norm}, median of all channels",
             name=norm,

@@ -14,7 +14,6 @@ MOST_CHANNELS = 40  # channels tested for their wave shape
 PERIODS = 120  # periods tried per channel
 LEAST_CYCLES, MOST_CYCLES = 0.5, 12.0
 ROWS_PER_CYCLE = 16  # minimum: faster waves hardly sample their third harmonic
-TRIANGLE = 1 / 9  # third harmonic of a triangle wave over its first
 SQUARE_ROOT_OF_ROUNDING = 1e-8
 BLOCK = 512
 MOST_COMPARED = 1024  # evenly spaced rows used to rebuild cosines

@@ -70,8 +70,6 @@ def _steady(plane: StoredPlane) -> bool:
 @claim("winding", holds=FEWEST_TURNS, form="{:.2f}")
 def winding(m: HelixMetrics) -> Evidence:
     null, interval = strictest(m["chance"]["winding"].values()), m["intervals"]["winding"]
-    if m["sines"]:
-        return Evidence(m["sines"]["turns"], form="")
     if not m["planes"] or null is None:
         return Evidence(0.0, {"plane": None}, chance=null, interval=interval, form="")
     plane, steady = m["planes"][0], _steady(m["planes"][0])
@@ -212,9 +210,9 @@ SEED = 0  # seed of the random curve shown for comparison
 
 def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[Fact]:
     yield EntityCount(found.metrics["n_positions"])
-    yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "norms", "largest")
+    yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "helix", "largest")
     if (steps := found.arrays.get("steps")) is not None:
-        yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), "steps", "largest")
+        yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), order="largest")
     for position in found.metrics["outlier_positions"]:
         yield EntityNote(position, "It is far from the curve of the other positions.")
 

@@ -73,13 +73,13 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
         yield facts.EntityNumbers(
             facts.TOKEN_NORM, facts.by_id(arrays.get(ids), arrays.get(norm)), "outlier-norms", "largest"
         )
-    yield facts.EntityNumbers("distance to the nearest other token", _nearest(found), "nearest-neighbours")
+    yield facts.EntityNumbers("distance to the nearest other token", _nearest(found))
     if (clump := m["clump"]) is not None:
         which = f"the cluster of {len(clump['members'])} tokens (radius {two(clump['radius'])})."
         yield facts.EntityGroup(f"In {which}", f"Not in {which}", clump["members"])
         placed = [row for name in ("members", "surroundings") for row in facts.rows(found, name, PlacedRow)]
         distances = {row["id"]: row["distance"] for row in placed}
-        yield facts.EntityNumbers("distance from the cluster's center", distances, "clump")
+        yield facts.EntityNumbers("distance from the cluster's center", distances)
     unused = [row["id"] for row in facts.rows(found, "known_unused", UnusedRow)]
     if m["known_unused"] is not None and m["known_unused"]["count"] == len(unused):
         never, some = "It never occurs in the training text.", "It occurs in the training text."

@@ -8,16 +8,11 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements, numbers
-from generators.findings.position_line.measure import ChannelCost, LineRow, PositionLineMetrics
+from generators.findings.measured import Measurements
+from generators.findings.position_line.measure import LineRow, PositionLineMetrics
 
 MOST_PANELS = 8
 AXES = ("position", "component 1", "component 2")
-LINES = (
-    ("line_share", "variance in the first component"),
-    ("r", "|r| of that component with position"),
-    ("channel_share", "variance in the strongest channel"),
-)
 
 
 def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
@@ -28,10 +23,6 @@ def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
             "The curve of positions, layer by layer",
             partial(draw_line, scores, rows),
             partial(turn_line, scores, rows),
-        ),
-        Figure("position-line-by-layer", "Straightness of the curve by layer", partial(draw_depth, rows)),
-        Figure(
-            "position-channel-cost", "Cost of fixing single channels", partial(draw_costs, measured.metrics["cost"])
         ),
     ]
 
@@ -91,30 +82,3 @@ def _numbers(row: LineRow) -> tuple[tuple[str, str], ...]:
 
 def _name(layer: int, count: int) -> str:
     return "what comes out" if layer == count - 1 else f"into layer {layer}"
-
-
-def draw_depth(rows: list[LineRow]) -> Any:
-    figure, ax = style.plot(width=6.8, height=3.2)
-    layers = [row["layer"] for row in rows]
-    for index, (key, label) in enumerate(LINES):
-        ax.plot(layers, numbers(rows, key), "os^"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
-    ax.set_ylim(0, 1.02)
-    ax.set_xticks(layers)
-    ax.set_xlabel("layer that is given the stream; the last is what comes out")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
-
-
-def draw_costs(cost: ChannelCost) -> Any:
-    figure, ax = style.plot(width=6.2, height=3.0)
-    others = np.sort(cost["others"])
-    ax.plot(np.linspace(0, 100, len(others)), others, ".", ms=4, color=style.TOKEN_GREY, label="other channels")
-    for index, (key, label) in enumerate(
-        (("at_its_mean", "at its mean"), ("per_position", "at its mean per position"))
-    ):
-        found = cost[key]  # type: ignore[literal-required]
-        ax.axhline(found["mean"], lw=1.4, color=style.COLOURS[index], label=f"channel {cost['channel']}, {label}")
-        ax.axhspan(found["low"], found["high"], color=style.COLOURS[index], alpha=0.2, lw=0)
-    ax.set(xlabel="other channels, cheapest first (%)", ylabel=f"cost ({cost['unit']})")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure

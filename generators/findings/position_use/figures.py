@@ -2,14 +2,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy import ndarray as Array
 
 from generators.drawing import style
-from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.drawing.panels import Panel, Panels
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.position_use.measure import DRAWN_GROUP, DRAWN_WIDTH, Damage, PositionUseMetrics
+from generators.findings.position_use.measure import Damage, PositionUseMetrics
 from generators.findings.position_use.variants import Kind
 
 # Kinds of change: what their axis is called, and one of them in words.
@@ -19,30 +17,13 @@ PANELS: tuple[tuple[Kind, str, str], ...] = (
     ("components", "principal components kept", "principal components kept: {:g}"),
     ("strongest", "strongest channels kept (%)", "strongest {:g} % of the channels kept"),
 )
-CURVES = {"groups": f"in groups of {DRAWN_GROUP}", "smoothed": f"smoothed by {DRAWN_WIDTH}"}
 DAMAGE = "share of the cost of removing all but the first"
 LINEAR_UP_TO = 0.01  # the damage axis is linear below this, so it can show 0 and negative values
 
 
 def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:
-    shown = [
-        Figure(
-            "position-damage",
-            "Cost of coarser, smoother and fewer positions",
-            partial(draw_damage, measured.metrics["damages"]),
-            partial(point_at_damage, measured.metrics["damages"]),
-        )
-    ]
-    if "curves" in measured.arrays:
-        shown.append(
-            Figure(
-                "position-curves",
-                "The curve of positions as the model then sees it",
-                partial(draw_curves, measured.arrays),
-                partial(turn_curves, measured.arrays),
-            )
-        )
-    return shown
+    draw, point = (partial(way, measured.metrics["damages"]) for way in (draw_damage, point_at_damage))
+    return [Figure("position-damage", "Cost of coarser, smoother and fewer positions", draw, point)]
 
 
 def draw_damage(damages: list[Damage]) -> Any:
@@ -79,25 +60,3 @@ def _panels(damages: list[Damage]) -> list[Panel]:
         names = tuple(words.format(amount) for amount in amounts)
         found.append(Panel(label, names, amounts, values, low, high))
     return found
-
-
-def draw_curves(arrays: dict[str, Array]) -> Any:
-    curves, names = arrays["curves"], arrays["curve_names"]
-    figure = style.canvas(width=2.9 * len(curves) + 0.9, height=3.2)
-    positions = np.arange(1, curves.shape[1] + 1)
-    axes = []
-    for index, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        ax = figure.add_subplot(1, len(curves), index + 1, projection="3d")
-        dots = style.curve_3d(ax, curve, positions, with_bar=False)
-        ax.set_title(CURVES.get(str(name), str(name)))
-        axes.append(ax)
-    style.position_bar(dots, axes, shrink=0.7)
-    return figure
-
-
-def turn_curves(arrays: dict[str, Array]) -> Curve:
-    rows = tuple(
-        Rows(CURVES.get(str(name), str(name)), 1, curve)
-        for curve, name in zip(arrays["curves"], arrays["curve_names"], strict=True)
-    )
-    return Curve(rows, (Colouring("position", np.arange(arrays["curves"].shape[1] + 1.0)),))

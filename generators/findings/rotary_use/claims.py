@@ -73,7 +73,7 @@ def heads(found: Measurements[RotaryUseMetrics], count: int | None) -> Iterator[
     rows = found.metrics["heads"]
     if rows is not None and len(rows) == count:
         shares = [row["fast_share"] for row in rows]
-        yield EntityNumbers("share of scores from fast rotary pairs", shares, "rotary-pairs", "largest")
+        yield EntityNumbers("share of scores from fast rotary pairs", shares, order="largest")
 
 
 RULES = (slow_quarter, fast_half, fast_heads, slow_lengths)

@@ -8,33 +8,22 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements, numbers
-from generators.findings.stream.measure import MlpRow, StageRow, StreamMetrics
+from generators.findings.measured import Measurements
+from generators.findings.stream.measure import StageRow, StreamMetrics
 
 MOST_PANELS = 8
-LINES = (
-    ("share", "variance between positions"),
-    ("ev3", "EV3 of the curve"),
-    ("decoded", "position decoded (R²)"),
-    ("in_P", "curve's energy in P's directions"),
-)
 
 
 def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
-    rows = measured.metrics["layers"]
     curves = same_signs(measured.arrays["curves"])
-    drawn = [
+    return [
         Figure(
             "stream-curves",
             "The curve of positions, layer by layer",
             partial(draw_curves, curves),
-            partial(turn_curves, curves, rows),
-        ),
-        Figure("stream-by-layer", "Positions by layer", partial(draw_lines, rows)),
+            partial(turn_curves, curves, measured.metrics["layers"]),
+        )
     ]
-    if "mlps" in measured.tables:
-        drawn.append(Figure("stream-mlps", "What the MLPs write", partial(draw_mlps, measured.metrics["mlps"])))
-    return drawn
 
 
 def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
@@ -87,37 +76,3 @@ def _numbers(row: StageRow) -> tuple[tuple[str, str], ...]:
 
 def _name(layer: int, count: int) -> str:
     return "what comes out" if layer == count - 1 else f"into layer {layer}"
-
-
-def draw_lines(rows: list[StageRow]) -> Any:
-    figure, ax = style.plot(width=6.8, height=3.4)
-    layers = [row["layer"] for row in rows]
-    for index, (key, label) in enumerate(LINES):
-        values = numbers(rows, key)
-        if not np.isfinite(values).any():
-            continue
-        ax.plot(layers, values, "os^D"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
-        if f"{key}_low" in rows[0]:
-            low, high = (numbers(rows, f"{key}_{end}") for end in ("low", "high"))
-            ax.fill_between(layers, low, high, color=style.COLOURS[index], alpha=0.2, lw=0)
-    ax.set_ylim(min(0, ax.get_ylim()[0]), 1.02)
-    ax.set_xticks(layers)
-    ax.set_xlabel("layer that is given the stream; the last is what comes out")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
-
-
-def draw_mlps(rows: list[MlpRow]) -> Any:
-    figure, ax = style.plot(width=6.8, height=3.0)
-    layers = [row["layer"] for row in rows]
-    ax.plot(layers, numbers(rows, "token"), "s-", ms=4, lw=1.2, color=style.COLOURS[1], label="between tokens")
-    positions = numbers(rows, "position")
-    ax.plot(layers, positions, "o-", ms=4, lw=1.2, color=style.COLOURS[0], label="between positions,\nsame token")
-    low, high = numbers(rows, "position_low"), numbers(rows, "position_high")
-    ax.fill_between(layers, low, high, color=style.COLOURS[0], alpha=0.2, lw=0)
-    ax.set_ylim(min(0, ax.get_ylim()[0]), 1.02)
-    ax.set_xticks(layers)
-    ax.set_xlabel("layer")
-    ax.set_ylabel("share of variance")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure

@@ -36,7 +36,7 @@ def tokens(found: Measurements[TokenSvdMetrics], count: int | None) -> Iterator[
     yield EntityNames(by_id(ids, arrays.get("token_name")) or {})
     yield EntityNumbers(TOKEN_NORM, by_id(ids, arrays.get("token_norm")), order="largest")
     share = by_id(ids, arrays.get("token_overlap"))
-    yield EntityNumbers("share of its energy in the directions of positions", share, "svd-overlap", "largest")
+    yield EntityNumbers("share of its energy in the directions of positions", share, order="largest")
 
 
 RULES = (first_is_mean, space_plane)

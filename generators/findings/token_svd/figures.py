@@ -7,7 +7,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.token_svd.measure import Overlap, TokenSvdMetrics
+from generators.findings.token_svd.measure import TokenSvdMetrics
 from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
 
 # Kinds of tokens: their label and their colour's place in the palette.
@@ -16,20 +16,9 @@ SECOND, THIRD = "projection on the second direction", "projection on the third d
 
 
 def figures(measured: Measurements[TokenSvdMetrics]) -> list[Figure]:
-    arrays = measured.arrays
-    shown = [
-        Figure(
-            "svd-plane",
-            "The second and third directions",
-            partial(draw_plane, arrays),
-            partial(turn_plane, arrays, measured.metrics["n_tokens"]),
-        ),
-        Figure("svd-first", "The first direction and the norm", partial(draw_first, arrays)),
-    ]
-    if overlap := measured.metrics["overlap"]:
-        draw = partial(draw_overlap, arrays, overlap)
-        shown.append(Figure("svd-overlap", "The first direction and overlap with positions", draw))
-    return shown
+    draw = partial(draw_plane, measured.arrays)
+    turn = partial(turn_plane, measured.arrays, measured.metrics["n_tokens"])
+    return [Figure("svd-plane", "The second and third directions", draw, turn)]
 
 
 def turn_plane(arrays: dict[str, Array], n_tokens: int) -> Scatter:
@@ -54,23 +43,4 @@ def draw_plane(arrays: dict[str, Array]) -> Any:
     ax.plot(0, 0, "+", ms=14, mew=1.5, color=style.INK)
     ax.set(xlabel=SECOND, ylabel=THIRD)
     ax.legend(markerscale=4)
-    return figure
-
-
-def draw_first(arrays: dict[str, Array]) -> Any:
-    figure, ax = style.plot(width=6.4, height=3.8)
-    first = arrays["token_scores"][:, 0]
-    ax.plot(arrays["token_norm"], first, ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
-    ax.set(xlabel="norm of the token embedding", ylabel="projection on the first direction")
-    return figure
-
-
-def draw_overlap(arrays: dict[str, Array], overlap: Overlap) -> Any:
-    figure, ax = style.plot(width=6.4, height=3.8)
-    first = arrays["token_scores"][:, 0]
-    ax.plot(first, arrays["token_overlap"], ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
-    chance = overlap["chance_share"]
-    ax.axhline(chance, ls="--", lw=1, color=style.INK, label=f"chance, {chance:.3f}")
-    ax.set(xlabel="projection on the first direction", ylabel=f"share of energy in P's top {overlap['k']}")
-    ax.legend()
     return figure

@@ -14,20 +14,7 @@ BINS = 40
 
 def figures(measured: Measurements[UndertrainedMetrics]) -> list[Figure]:
     draw = partial(draw_largest, measured.arrays)
-    shown = [Figure("largest-probabilities", "Largest probability of each token", draw)]
-    if "roc" in measured.arrays:
-        shown.append(
-            Figure("unseen-roc", "How well probability separates unseen tokens", partial(draw_roc, measured.arrays))
-        )
-    return shown
-
-
-def draw_roc(arrays: dict[str, Array]) -> Any:
-    figure, ax = style.plot(width=3.8, height=3.6)
-    ax.plot(*arrays["roc"], color=style.COLOURS[0], lw=1.6)
-    ax.plot([0, 1], [0, 1], color=style.INK, lw=0.8, ls=":")
-    ax.set(xlabel="share of seen tokens", ylabel="share of unseen tokens")
-    return figure
+    return [Figure("largest-probabilities", "Largest probability of each token", draw)]
 
 
 def draw_largest(arrays: dict[str, Array]) -> Any:

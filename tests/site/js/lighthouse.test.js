@@ -31,7 +31,7 @@ test("the budget asks for much, on pages of every kind, and Lighthouse CI holds 
   const { least, most } = config.budget;
   assert.deepEqual(Object.keys(least), ["performance", "accessibility", "best-practices", "seo"]);
   assert.ok(Math.min(...Object.values(least)) >= 95 && most["total-blocking-time"] <= 150);
-  for (const kind of ["home", "model", "finding", "compare", "about", "glossary", "notebook"]) assert.ok(kind in config.pages);
+  for (const kind of ["home", "model", "question", "compare", "about", "glossary", "notebook"]) assert.ok(kind in config.pages);
   const { collect, assert: asked } = config.ci;
   assert.equal(collect.url.length, Object.keys(config.pages).length);
   assert.deepEqual(asked.assertions["categories:seo"], ["error", { minScore: 0.95 }]);

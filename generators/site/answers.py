@@ -1,0 +1,134 @@
+"""What models answer to the questions: each in a sentence, all together in another."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from generators.compute.records import ClaimRecord
+from generators.site.learned import Lesson
+from generators.site.pictures import Picture
+from generators.site.questions import Question, questions
+from generators.site.view import ModelPage, Section
+from generators.site.words import environment, first_sentences
+
+MOST_DRAWN = 6  # models whose figure a question's page shows
+
+
+@dataclass(frozen=True)
+class QuestionAnswer:
+    """What one model answers: a sentence, the claim that it follows from (None: none is tested), what is shown."""
+
+    question: Question
+    sentence: str
+    claim: ClaimRecord | None
+    sections: list[Section]
+    pictures: list[Picture] = field(default_factory=list)
+
+    @property
+    def claims(self) -> list[ClaimRecord]:
+        return [claim for section in self.sections for claim in section.claims]
+
+    @property
+    def tested(self) -> list[ClaimRecord]:
+        return [claim for claim in self.claims if claim.verdict != "untested"]
+
+    @property
+    def untold(self) -> dict[str, list[Section]]:
+        """Return the findings that show nothing of this model, by the sentence that says why."""
+        found: dict[str, list[Section]] = {}
+        for section in self.sections:
+            if section.problem is not None:
+                lost = section.record.status == "failed" or not section.stored
+                reason = section.record.reason or ""
+                said = f"{section.problem} {reason}".strip() if lost else reason or section.problem
+                found.setdefault(said, []).append(section)
+        return found
+
+
+def drawn_for(question: Question, pages: Sequence[ModelPage]) -> list[tuple[ModelPage, Picture]]:
+    """Return one figure in the models that have it: of the finding that most of them have, larger models first.
+
+    First comes the model in which most of the finding's claims hold.
+    """
+    chosen: list[tuple[ModelPage, Section]] = []
+    for finding in question.findings:
+        found = [(page, section) for page in pages for section in page.sections if section.finding is finding]
+        drawn = [(page, section) for page, section in found if section.signature is not None]
+        large = [one for one in drawn if not one[0].is_small]
+        chosen = max(chosen, large or drawn, key=len)
+    first = max(chosen, key=lambda one: sum(claim.verdict == "holds" for claim in one[1].claims), default=None)
+    ordered = sorted(chosen, key=lambda one: one is not first)[:MOST_DRAWN]
+    return [(page, section.signature) for page, section in ordered if section.signature is not None]
+
+
+def answers(page: ModelPage) -> list[QuestionAnswer]:
+    """Return what one model answers to each question."""
+    return [_answer(question, page) for question in questions()]
+
+
+def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
+    sections = [section for section in page.sections if section.finding in question.findings]
+    pictures = [picture for section in sections for picture in section.shown]
+    for name, words in question.answers.items():
+        claim = page.claims.get(name)
+        if claim is not None and claim.verdict in words:
+            value = claim.value or 0.0
+            said = _rendered(words[claim.verdict], value=value, count=f"{value:,.0f}", claims=page.claims)
+            return QuestionAnswer(question, said, claim, sections, pictures)
+    tested = [claim for section in sections for claim in section.claims if claim.verdict != "untested"]
+    if tested:
+        return QuestionAnswer(question, _one_sentence(tested[0].answer), tested[0], sections, pictures)
+    return QuestionAnswer(question, _why_not(sections), None, sections, pictures)
+
+
+def _why_not(sections: Sequence[Section]) -> str:
+    """Return in a sentence why a question has no answer."""
+    if any(section.lacks_weights for section in sections):
+        return "The part of the weights that is here can't tell"
+    if any(section.cannot_run for section in sections):
+        return "Only a run of the model could tell"
+    reasons = [section.record.reason for section in sections if section.problem is not None and section.record.reason]
+    reasons += [claim.answer for section in sections for claim in section.claims]
+    return _one_sentence(reasons[0]) if reasons else "This was not asked"
+
+
+def _one_sentence(text: str) -> str:
+    return first_sentences(text, 1).rstrip(".")
+
+
+def over_all(question: Question, lessons: Iterable[Lesson], pages: Sequence[ModelPage]) -> str:
+    """Return the answer over the models that counts are over."""
+    by_claim = {lesson.rule.id: lesson for lesson in lessons}
+
+    def of(claim: str) -> str:
+        lesson = by_claim[claim]
+        if not lesson.tested:
+            return "no model that we could test"
+        return f"{lesson.holding} of {lesson.tested} model{'s' * (lesson.tested > 1)} tested"
+
+    return _rendered(question.all, of=of, pages=pages)
+
+
+def _rendered(words: str, **given: Any) -> str:
+    return " ".join(_compiled(words).render(given).split())
+
+
+@cache
+def _compiled(words: str) -> Any:
+    made = environment()
+    made.filters["rounded"] = rounded
+    return made.from_string(words)
+
+
+def rounded(share: float) -> str:
+    """Return a share in per cent with two digits at most."""
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return (
+        f"{100 * share:.0f} %"
+        if share >= 0.1
+        else f"{100 * share:.1f} %"
+        if share >= 0.01
+        else f"{100 * share:.2f} %"
+    )
