@@ -73,7 +73,7 @@ def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
     claim = question.answering(page.claims)
     if claim is not None:
         value, words = claim.value or 0.0, question.answers[claim.id][claim.verdict]
-        said = _rendered(words, value=value, count=f"{value:,.0f}", claims=page.claims)
+        said = _rendered(words, value=value, count=f"{value:,.0f}", c=claim, claims=page.claims)
         return QuestionAnswer(question, said, claim, sections, pictures)
     tested = [claim for section in sections for claim in section.claims if claim.verdict != "untested"]
     if tested:
