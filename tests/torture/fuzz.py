@@ -26,6 +26,7 @@ from generators.base.errors import AtlasError
 from generators.checkpoint.registry import load_registry
 from generators.compute.results import Store
 from generators.findings.helix import chance
+from generators.site.pages import page_in_words
 from generators.site.staging import Staging
 from generators.site.view import model_page
 from generators.site.words import environment
