@@ -253,7 +253,9 @@ def sinks_at_random(rng: np.random.Generator) -> Verdicts:
             looks[[0, 1], head, :, [0, place]] += share
         return looks[(ids[:, 1:] == ids[:, :-1]).all(axis=1).astype(int)]
 
-    return run_verdicts(anchor.FINDING, arch, only=["sink-by-position"], attend=attend, affords=16)
+    P = rng.standard_normal((n, D))
+    planted = {"attend": attend, "affords": 16}
+    return run_verdicts(anchor.FINDING, arch, P, {"position_embedding": P}, only=["sink-by-position"], **planted)
 
 
 def numbers_at_random(rng: np.random.Generator) -> Verdicts:

@@ -178,7 +178,7 @@ def test_the_base_without_extras_computes_weights_and_writes_a_report(base, atla
     assert computed.returncode == 0, computed.stderr
     reported = atlas("report", "--skip-runs", "./tiny")
     assert reported.returncode == 0, reported.stderr
-    assert (tmp_path / "report" / "findings" / "gains" / "index.html").is_file()
+    assert (tmp_path / "report" / "questions" / "channels" / "index.html").is_file()
 
 
 def test_what_needs_an_extra_says_which(atlas, tmp_path):

@@ -72,7 +72,7 @@ def test_words_and_fields_that_are_added_are_in_no_key(shipped, monkeypatch):
     )
     group = vocabulary._group
     monkeypatch.setattr(vocabulary, "_group", lambda token: {"letters": "Latin"}.get(group(token), group(token)))
-    renamed = tuple(replace(f, words=replace(f.words, title=f"The {f.title}", columns={})) for f in FINDINGS)
+    renamed = tuple(replace(f, words=replace(f.words, title=f"The {f.title}", search=())) for f in FINDINGS)
     monkeypatch.setattr("tests.test_keys.FINDINGS", renamed)
     assert left_of(shipped) == []
 

@@ -75,7 +75,7 @@ def _numbers(value: float, threshold: float | None, ends: Sequence[float], at: C
     parts = [said]
     taken: list[tuple[float, float]] = []
     below = [] if threshold is None else [("strip-needed", threshold)]
-    for kind, each in [*below, *(("strip-end", end) for end in ends)]:
+    for kind, each in [*below, *(("strip-end", end) for end in ends if end != value)]:
         text, (left, right) = _number(kind, each, at(each), BELOW)
         if all(right + GAP < begin or end + GAP < left for begin, end in taken):
             parts.append(text)

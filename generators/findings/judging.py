@@ -352,7 +352,8 @@ def _needed(rule: Rule[Any], tested: Evidence, holds_at: float | None, verdict: 
     form = rule.form if tested.form is None else tested.form
     if not form or tested.value is None or verdict == "holds":
         return ""
-    holds, partly = _cutoffs(rule, replace(tested, extra_condition_met=True, partly_condition_met=True), holds_at)
+    possible = replace(tested, extra_condition_met=True, partly_condition_met=_for_partly(rule, tested)[2])
+    holds, partly = _cutoffs(rule, possible, holds_at)
     wanted, limit = holds, tested.limit
     if verdict == "fails" and partly is not None:
         wanted, (_, limit, _) = partly, _for_partly(rule, tested)

@@ -69,13 +69,12 @@ def answers(page: ModelPage) -> list[QuestionAnswer]:
 
 def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
     sections = [section for section in page.sections if section.finding in question.findings]
-    pictures = [picture for section in sections for picture in section.shown]
-    for name, words in question.answers.items():
-        claim = page.claims.get(name)
-        if claim is not None and claim.verdict in words:
-            value = claim.value or 0.0
-            said = _rendered(words[claim.verdict], value=value, count=f"{value:,.0f}", claims=page.claims)
-            return QuestionAnswer(question, said, claim, sections, pictures)
+    pictures = [picture for section, picture in page.shown if section.finding in question.findings]
+    claim = question.answering(page.claims)
+    if claim is not None:
+        value, words = claim.value or 0.0, question.answers[claim.id][claim.verdict]
+        said = _rendered(words, value=value, count=f"{value:,.0f}", c=claim, claims=page.claims)
+        return QuestionAnswer(question, said, claim, sections, pictures)
     tested = [claim for section in sections for claim in section.claims if claim.verdict != "untested"]
     if tested:
         return QuestionAnswer(question, _one_sentence(tested[0].answer), tested[0], sections, pictures)
@@ -85,7 +84,7 @@ def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
 def _why_not(sections: Sequence[Section]) -> str:
     """Return in a sentence why a question has no answer."""
     if any(section.lacks_weights for section in sections):
-        return "The part of the weights that is here can't tell"
+        return "The weights that we have can't tell"
     if any(section.cannot_run for section in sections):
         return "Only a run of the model could tell"
     reasons = [section.record.reason for section in sections if section.problem is not None and section.record.reason]

@@ -36,8 +36,8 @@ class Generality:
 
     @property
     def nowhere(self) -> list[Lesson]:
-        """Return what holds in none of the models that can test it."""
-        return [lesson for lesson in self.lessons if lesson.cases and not lesson.holding]
+        """Return what holds in none of at least three models that can test it."""
+        return [lesson for lesson in self.enough if not lesson.holding]
 
     @property
     def most_general_of_first(self) -> list[Lesson]:

@@ -50,7 +50,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One claim over all models: how often it holds, by family; where most; and what runs against the first model.
+    """One claim over all models: how often it holds, and what runs against the first model.
 
     `small` are the small models and members of series that can test it; they are in no count of models.
     """
@@ -85,6 +85,11 @@ class Lesson:
         """Return in how many models it partly holds; a recipe whose models differ is one of them."""
         return self._count("partly")
 
+    @property
+    def differing(self) -> int:
+        """Return how many recipes have models with different verdicts."""
+        return sum(len({case.claim.verdict for case in recipe.cases}) > 1 for recipe in self.recipes)
+
     def _count(self, verdict: str) -> int:
         return sum(recipe.verdict == verdict for recipe in self.recipes)
 
@@ -106,6 +111,8 @@ class Lesson:
         """
         holders = [case for case in self.cases if case.claim.verdict == "holds"]
         if self.small_holding or self.holding != 1 or len({case.page.counted_as for case in holders}) > 1:
+            return False
+        if any(case.claim.close for case in holders):
             return False
         others = [case for case in self.cases if case not in holders]
         return all(self._apart(one, other) for one in holders for other in others)

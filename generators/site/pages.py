@@ -121,12 +121,9 @@ def _model_pages(
         if page.series_page is not None:
             continue
         with _costing_only(model, rendered, report):
-            answered = answers(page)
-            text = templates.get_template("model.md.j2").render(
-                root="../../",
-                page=page,
-                answers=answered,
-                hero=next((one.pictures[0] for one in answered if one.pictures), None),
+            text = page_in_words(
+                page,
+                templates,
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
                 seeds=seed_ranges(model, registry, store) if whole else {},
@@ -135,6 +132,14 @@ def _model_pages(
             rendered.pages.append(page)
             rendered.entities[page.name] = each.entities
     return rendered
+
+
+def page_in_words(page: ModelPage, templates: jinja2.Environment, **about: Any) -> str:
+    """Return a model's page as Markdown; `about`: its entities, its series, how far its numbers range over seeds."""
+    answered = answers(page)
+    hero = next((one.pictures[0] for one in answered if one.pictures), None)
+    made = templates.get_template("model.md.j2")
+    return made.render(root="../../", page=page, answers=answered, hero=hero, **about)
 
 
 def _drawn(

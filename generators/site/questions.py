@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from generators.compute.records import ClaimRecord
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site.locations import packaged
@@ -28,6 +29,11 @@ class Question:
     all: str
     answers: Mapping[str, Mapping[str, str]]
     findings: tuple[Finding[Any], ...]
+
+    def answering(self, claims: Mapping[str, ClaimRecord]) -> ClaimRecord | None:
+        """Return the claim of a model whose sentence answers it, None where none is tested."""
+        asked = ((claims.get(name), words) for name, words in self.answers.items())
+        return next((claim for claim, words in asked if claim is not None and claim.verdict in words), None)
 
 
 @cache

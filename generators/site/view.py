@@ -19,6 +19,7 @@ from generators.findings.growing import NotMeasured, lacking
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
 from generators.site.pictures import Picture, interactive_figures, pictures
+from generators.site.questions import questions
 from generators.site.staging import Staging
 
 PROBLEMS = {
@@ -88,11 +89,6 @@ class Section:
     def missing(self) -> bool:
         """Return whether the checkpoint lacks what it needs."""
         return self.record.status == "missing" and self.stored
-
-    @property
-    def shown(self) -> list[Picture]:
-        """Return the pictures that the model's page shows."""
-        return [self.signature] if self.signature is not None and not self.problem else []
 
     @property
     def signature(self) -> Picture | None:
@@ -183,11 +179,19 @@ class ModelPage:
     @cached_property
     def figures(self) -> dict[str, str]:
         """Return the figures of its page, in order: what each is cited as, by name; the n-th bears the number n."""
-        shown = sorted((one for one in self.sections if one.shown), key=lambda section: section.finding.question)
         return {
             picture.name: f"Figure {number}, {self._cited(picture, section)}"
-            for number, (section, picture) in enumerate(((one, picture) for one in shown for picture in one.shown), 1)
+            for number, (section, picture) in enumerate(self.shown, 1)
         }
+
+    @cached_property
+    def shown(self) -> list[tuple[Section, Picture]]:
+        """Return the pictures of its page: by question, first that of the claim which answers it."""
+        answers = [question.answering(self.claims) for question in questions()]
+        drawn = [(one, one.signature) for one in self.sections if one.signature is not None and not one.problem]
+        return sorted(
+            drawn, key=lambda one: (one[0].finding.question, not any(claim in answers for claim in one[0].claims))
+        )
 
     def cited(self, picture: Picture) -> str:
         """Return what one of its figures is cited as, also where another page alone shows it."""

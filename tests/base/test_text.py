@@ -73,7 +73,15 @@ def test_numbers_in_prose_have_two_digits_and_no_exponent(value, said):
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0.6323, "63 %"), (0.9991, "99.91 %"), (0.986, "98.6 %"), (0.0286, "2.9 %"), (1.0, "100 %"), (0.0, "0 %")],
+    [
+        (0.6323, "63 %"),
+        (0.9991, "99.9 %"),
+        (0.986, "99 %"),
+        (0.99996, "99.996 %"),
+        (0.0286, "2.9 %"),
+        (1.0, "100 %"),
+        (0.0, "0 %"),
+    ],
 )
 def test_shares_in_prose_are_percent_after_a_space_that_breaks_no_line(value, said):
     assert share(value) == said.replace(" ", "\u00a0")

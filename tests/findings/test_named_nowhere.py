@@ -181,7 +181,7 @@ search: [made-up word]
 {% macro question() %}Is it made up?{% endmacro %}
 {% macro headline(claim, name) %}A made-up headline{% endmacro %}
 {% macro story(claim, name, m) %}{{ name }} has {{ m.size | number }}.{% endmacro %}
-{% macro observation() %}Nobody saw it.{% endmacro %}
+{% macro observation() %}<p>Nobody saw it.</p><p>Nor did we.</p>{% endmacro %}
 {% macro definition() %}It is made up.{% endmacro %}
 {% macro change_mind() %}Nothing.{% endmacro %}
 {% macro caption_made_up_figure(metrics, arrays) %}Nothing is drawn.{% endmacro %}

@@ -46,7 +46,7 @@ def section(names: str, signature: str | None, status: str = "computed") -> Any:
 
 
 def page() -> ModelPage:
-    published: Any = SimpleNamespace(model=SimpleNamespace(name="m"))
+    published: Any = SimpleNamespace(model=SimpleNamespace(name="m"), claims=[])
     sections = [
         section("a", "a"),
         section("x", None, "not_applicable"),

@@ -84,7 +84,9 @@ def test_what_holds_in_one_model_alone_is_the_least_general():
     assert [(lesson.rule.id, title) for lesson, title in found.in_another_alone] == [
         ("constant-norms", "other's title")
     ]
-    assert ids(found.nowhere) == ["clump"]
+    assert found.nowhere == [], "clump holds in neither of two models, which are too few"
+    fourth = page("fourth", "holds", "fails", "fails", "fails", "partly", "untested")
+    assert ids(general(GPT2, OTHER, THIRD, fourth).nowhere) == ["clump"]
 
 
 def test_only_needs_a_difference_beyond_both_ranges_and_every_holder_counts():
@@ -226,20 +228,19 @@ def short(*pages, in_series=()):
 @pytest.mark.parametrize(
     ("pages", "said", "unsaid"),
     [
-        ((), [], ["<table", "In every model tested</strong>"]),
+        ((), [], ["<table", "In every model counted</strong>"]),
         (
             (GPT2,),
             ["2 of its 6 claims"],
-            ["Only in", "and in most others", "<details"],
+            ["Only in", "in the largest share of others", "<details"],
         ),
         ((OTHER,), [], ["GPT", "gpt2", "Not tested in"]),
         (
             (GPT2, OTHER, THIRD),
             [
-                "<strong>In gpt2&#39;s title and in most others</strong> (1)",
+                "<strong>In gpt2&#39;s title and in the largest share of others</strong> (1)",
                 "<strong>Only in gpt2&#39;s title</strong> (2)",
                 "own waves with random phases</a> (1 of 3)",
-                "none tested in gpt2&#39;s title itself",
                 "because we have only part of its weights",
             ],
             ["no claim that three or more models can test"],
@@ -254,8 +255,9 @@ def test_the_page_says_it_in_short(pages, said, unsaid):
 
 
 def test_many_claims_are_counted_and_named_on_demand():
-    text = short(page("one", *["fails"] * len(NAMES)))
-    assert "In none of these models</strong> (6):<details" in text
+    three = [page(name, *["fails"] * len(NAMES)) for name in ("one", "two", "three")]
+    text = short(*three)
+    assert "In no model counted</strong> (6):<details" in text
     named = text.partition('<details class="which"><summary>Which they are</summary>')[2].partition("</details>")[0]
     assert named.count('<a href="../questions/') == len(NAMES)
-    assert "<details" not in short(page("one", *["fails"] * 3, *["untested"] * 3))
+    assert "<details" not in short(*(page(name, *["fails"] * 3, *["untested"] * 3) for name in ("a", "b", "c")))

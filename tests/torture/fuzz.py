@@ -26,6 +26,7 @@ from generators.base.errors import AtlasError
 from generators.checkpoint.registry import load_registry
 from generators.compute.results import Store
 from generators.findings.helix import chance
+from generators.site.pages import page_in_words
 from generators.site.staging import Staging
 from generators.site.view import model_page
 from generators.site.words import environment
@@ -71,8 +72,7 @@ def look_at_page(model, store: Store, place: Path) -> None:
     failed = [name for name in store.finding_names(model.name) if store.finding(model.name, name).status == "failed"]
     assert not failed, failed
     page = model_page(model, store, Staging(place / "pages", place / "cache"), lambda line: None)
-    template = environment().get_template("model.md.j2")
-    text = template.render(root="../../", page=page, entities=[], seeds={})
+    text = page_in_words(page, environment(), entities=[], in_series=[], seeds={})
     for mark in ("<script>alert", "\u202e", "\x1b"):
         assert mark not in text, f"{mark!r} is on the page"
     words = re.sub(r"<[^>]*>", "", re.sub(r"<bdi>.*?</bdi>", "", text))  # a token may be called None

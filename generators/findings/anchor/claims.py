@@ -70,6 +70,9 @@ def by_position(m: AnchorMetrics) -> Evidence | Untested:
         return Untested("few-sinks", {"count": found["on_text"], "heads": len(m["heads"]), "begun": begun})
     if bare["text"]["sequences"] < 2:
         return Untested("one-window")
+    if m["rows"] is None:
+        shares = {tokens: row["share"] for tokens, row in bare.items()}
+        return Untested("equal-states", {"shares": shares})
     return Evidence(
         found["kept"],
         {"text": bare["text"]["share"], "repeated": bare["repeated"]["share"], "elsewhere": found["elsewhere"]},

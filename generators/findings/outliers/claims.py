@@ -10,6 +10,7 @@ from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.outliers.members import ClumpMetrics, PlacedRow
 from generators.findings.outliers.untrained import UnusedRow
 
+NEVER = frozenset(f"{byte:02x}" for byte in (0xC0, 0xC1, *range(0xF5, 0x100)))  # bytes that no UTF-8 text contains
 FEWEST_KNOWN = 10  # known unused tokens needed to decide what the cluster is
 MOST_OF_THEM = 0.5  # share of them the cluster must hold
 
@@ -18,9 +19,10 @@ MOST_OF_THEM = 0.5  # share of them the cluster must hold
 class Known:
     """Tokens that are known to be unused, and how many of them are in the cluster.
 
-    `most_often` is the largest count of any token in the cluster, None where they are known by their names.
+    `what` they are called; `most_often` is the largest count of any token in the cluster, None without counts.
     """
 
+    what: str
     tokens: int
     in_clump: int
     most_often: int | None = None
@@ -34,21 +36,26 @@ class Known:
         return self.tokens >= FEWEST_KNOWN and self.in_clump < MOST_OF_THEM * self.tokens
 
 
-def known(m: OutliersMetrics, clump: ClumpMetrics) -> Known | None:
-    """Return which tokens are known to be unused: by counts of the training text, else by their names."""
-    counted, named = m["known_unused"], clump["named_unused"]
+def known(measured: Measurements[OutliersMetrics], clump: ClumpMetrics) -> Known | None:
+    """Return which tokens are known to be unused: by counts of its text, by name, or as impossible bytes."""
+    counted, named = measured.metrics["known_unused"], clump["named_unused"]
     if counted is not None:
-        return Known(counted["count"], counted["in_clump"], counted["largest_count_in_clump"])
+        what = "that never occur in the training text"
+        return Known(what, counted["count"], counted["in_clump"], counted["largest_count_in_clump"])
     if named is not None and named["tokens"]:
-        return Known(named["tokens"], named["in_clump"])
-    return None
+        return Known("named as unused", named["tokens"], named["in_clump"])
+    inside = {row["raw_bytes"] for row in facts.rows(measured, "members", PlacedRow)} & NEVER
+    if len(inside) < FEWEST_KNOWN:
+        return None
+    return Known("that are bytes which no UTF-8 text contains", len(NEVER), len(inside))
 
 
-@claim("clump", holds=FEWEST_MEMBERS, partly=FEWEST_MEMBERS, fewest_known=FEWEST_KNOWN)
-def huddle(m: OutliersMetrics) -> Evidence:
+@claim("clump", holds=FEWEST_MEMBERS, partly=FEWEST_MEMBERS, fewest_known=FEWEST_KNOWN, with_arrays=True)
+def huddle(measured: Measurements[OutliersMetrics]) -> Evidence:
+    m = measured.metrics
     if m["clump"] is None:
         return Evidence(None, chance=m["chance"]["clump"])
-    unused = known(m, m["clump"])
+    unused = known(measured, m["clump"])
     return Evidence(
         m["clump"]["size"],
         {"unused": unused},

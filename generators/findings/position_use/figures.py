@@ -17,7 +17,7 @@ PANELS: tuple[tuple[Kind, str, str], ...] = (
     ("components", "principal components kept", "principal components kept: {:g}"),
     ("strongest", "strongest channels kept (%)", "strongest {:g} % of the channels kept"),
 )
-DAMAGE = "share of the cost of removing all but the first"
+DAMAGE = "share of the cost of removing all"
 LINEAR_UP_TO = 0.01  # the damage axis is linear below this, so it can show 0 and negative values
 
 

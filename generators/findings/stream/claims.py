@@ -21,10 +21,15 @@ def _reliable(row: StageRow) -> bool:
     return row["reliability"] is not None and row["reliability"] >= RELIABLE
 
 
+def _of_all(low: float, high: float) -> tuple[float, float]:
+    """Return the interval of a share, which ends at all of it."""
+    return max(low, 0.0), min(high, 1.0)
+
+
 @claim("positions-last", holds=0.05, partly=SHARE, form=share, reliable=RELIABLE)
 def last(m: StreamMetrics) -> Evidence:
     row = _middle(m)
-    interval = (row["share_low"], row["share_high"])
+    interval = _of_all(row["share_low"], row["share_high"])
     return Evidence(row["share"], {"row": row}, baseline=0.0, interval=interval, extra_condition_met=_reliable(row))
 
 
@@ -33,7 +38,7 @@ def low_dimensional(m: StreamMetrics) -> Evidence | Untested:
     row = _middle(m)
     if not _reliable(row):
         return Untested("no-curve")
-    return Evidence(row["ev3"], {"row": row}, baseline=WALK, interval=(row["ev3_low"], row["ev3_high"]))
+    return Evidence(row["ev3"], {"row": row}, baseline=WALK, interval=_of_all(row["ev3_low"], row["ev3_high"]))
 
 
 @claim("positions-and-contexts-apart", sense="at most", form=two)
@@ -58,7 +63,7 @@ def its_own(m: StreamMetrics) -> Evidence | Untested:
     row = max(filter(_reliable, m["layers"][1:]), key=lambda row: row["share"], default=None)
     if row is None:
         return Evidence(None, {"row": None})
-    return Evidence(row["share"], {"row": row}, baseline=0.0, interval=(row["share_low"], row["share_high"]))
+    return Evidence(row["share"], {"row": row}, baseline=0.0, interval=_of_all(row["share_low"], row["share_high"]))
 
 
 @claim("avoids-all-ones", sense="at most", form=two, few=FEW_ONES)

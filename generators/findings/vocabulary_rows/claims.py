@@ -1,12 +1,13 @@
 from collections.abc import Iterator
 
+from generators.base.text import share
 from generators.findings import facts
 from generators.findings.judging import Evidence, claim
 from generators.findings.measured import Measurements
 from generators.findings.vocabulary_rows.measure import IDENTICAL, VocabularyRowsMetrics
 
 
-@claim("shared-rows", holds=0.001)
+@claim("shared-rows", holds=0.001, form=share)
 def shared(m: VocabularyRowsMetrics) -> Evidence:
     return Evidence((m["zeros"] + m["identical"]) / m["rows"], baseline=0, partly_at=1 / m["rows"])
 
