@@ -68,12 +68,12 @@ def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | Non
     if record is None:
         return None
     chosen = FINDINGS if findings is None else findings
-    return JudgedModel(record, tuple(_on_both_texts(store, name, finding, record.tied) for finding in chosen))
+    return JudgedModel(record, tuple(_on_both_texts(store, name, finding, record) for finding in chosen))
 
 
-def _on_both_texts(store: Store, name: str, finding: Finding[Any], tied: bool | None) -> JudgedFinding:
+def _on_both_texts(store: Store, name: str, finding: Finding[Any], of: records.ModelRecord) -> JudgedFinding:
     """Read and judge one finding; a different verdict on the model's own samples makes it a close call."""
-    judged = judged_finding(store, name, finding, tied)
+    judged = judged_finding(store, name, finding, of)
     if RUN not in finding.needs or name.endswith(ON_OWN_SAMPLES):
         return judged
     other = {claim.id: claim.verdict for claim in judged_finding(store, name + ON_OWN_SAMPLES, finding).claims}
@@ -87,7 +87,10 @@ def _beside(claim: Claim, other: Verdict) -> Claim:
     return replace(claim, close=claim.close or claim.verdict != other, on_own_samples=other)
 
 
-def judged_finding(store: Store, name: str, finding: Finding[Any], tied: bool | None = None) -> JudgedFinding:
+def judged_finding(
+    store: Store, name: str, finding: Finding[Any], of: records.ModelRecord | None = None
+) -> JudgedFinding:
+    """Read and judge one finding; `of` is the record of the model, for what only its architecture decides."""
     try:
         whole = store.load(name, finding.name)
     except InputError as error:
@@ -102,7 +105,9 @@ def judged_finding(store: Store, name: str, finding: Finding[Any], tied: bool | 
         metrics, absent = read_metrics(finding.metrics, stored.metrics)
     except ValidationError:
         return _not_shown(finding, OTHER_FORM)
-    measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, NOT_MEASURED.format(name), tied)
+    tied, post_norm = (None, None) if of is None else (of.tied, of.post_norm)
+    sentence = NOT_MEASURED.format(name)
+    measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, sentence, tied, post_norm)
     try:
         claims = tuple(finding.claims(measured.for_rules()))
     except Exception as error:  # a broken rule must not cost other findings their verdicts

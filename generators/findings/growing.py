@@ -90,6 +90,7 @@ class StoredMeasurements:
     absent: tuple[NumberPath, ...]
     sentence: str  # what to do about an absent number
     tied: bool | None = None
+    post_norm: bool | None = None
 
     def for_rules(self) -> Measurements[Any]:
         """Return it as claims are judged from: to ask for an absent number raises `NotMeasuredError`."""
@@ -105,7 +106,7 @@ class StoredMeasurements:
             for name, table in self.tables.items()
         }
         metrics = lacking(self.metrics, self.absent, asked)
-        return Measurements(metrics, Stored(tables, asked), Stored(self.arrays, asked), self.tied)
+        return Measurements(metrics, Stored(tables, asked), Stored(self.arrays, asked), self.tied, self.post_norm)
 
 
 def lacking(value: Any, absent: Iterable[NumberPath], asked: Asked) -> Any:

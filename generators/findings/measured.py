@@ -50,13 +50,14 @@ class Measurements(Generic[M]):
     """What a finding measured: numbers by the names of its definition, tables, and arrays for its figures.
 
     Nothing in it is judged; absent numbers are None. `tied` says whether the model's output embedding is its token
-    embedding, where stored results know.
+    embedding, `post_norm` whether its blocks end with a norm, where stored results know.
     """
 
     metrics: M
     tables: dict[str, Table] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
     tied: bool | None = None
+    post_norm: bool | None = None
 
 
 class StoredChance(TypedDict):

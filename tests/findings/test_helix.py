@@ -214,6 +214,7 @@ def test_a_formula_of_sines_is_judged_by_its_strongest_plane_and_is_said_to_be_o
     claims = synthetic.by_id(HELIX, formula)
     assert (claims["winding"].verdict, claims["constant-norms"].verdict) == ("fails", "holds")
     assert claims["winding"].value == formula.metrics["winding"] < 1 < formula.metrics["sines"]["turns"]
+    assert claims["first-position"].verdict == "untested"
     assert all("by construction" in claims[name].answer for name in ("winding", "constant-norms"))
     look_back = claims["look-back"]
     assert (look_back.value, look_back.chance.limit) == (

@@ -229,3 +229,4 @@ def test_states_that_avoid_the_vector_of_ones(centred, verdict, value):
     result = measure_run(FINDING, ARCH, P, states=states)
     assert result.metrics["all_ones"]["value"] == pytest.approx(value, abs=0.05)
     assert claims_of(result)["avoids-all-ones"].verdict == verdict
+    assert claims_of(replace(result, post_norm=True))["avoids-all-ones"].verdict == "untested"

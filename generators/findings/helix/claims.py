@@ -107,7 +107,9 @@ def fraying(m: HelixMetrics) -> Evidence | Untested:
 
 
 @claim("first-position", holds=OUTLIER_FACTOR, form=two)
-def first_position(m: HelixMetrics) -> Evidence:
+def first_position(m: HelixMetrics) -> Evidence | Untested:
+    if m["sines"] or m["by_formula"]:
+        return Untested("even-steps")
     null = strictest(m["chance"]["first_position_distance"].values())
     return Evidence(m["first_position_distance"], chance=null, interval=m["intervals"]["first_position_distance"])
 

@@ -66,9 +66,11 @@ def its_own(m: StreamMetrics) -> Evidence | Untested:
     return Evidence(row["share"], {"row": row}, baseline=0.0, interval=_of_all(row["share_low"], row["share_high"]))
 
 
-@claim("avoids-all-ones", sense="at most", form=two, few=FEW_ONES)
-def all_ones(m: StreamMetrics) -> Evidence:
-    found = m["all_ones"]
+@claim("avoids-all-ones", sense="at most", form=two, few=FEW_ONES, with_arrays=True)
+def all_ones(measured: Measurements[StreamMetrics]) -> Evidence | Untested:
+    if measured.post_norm:
+        return Untested("centered")
+    found = measured.metrics["all_ones"]
     holds_at = min(found["chance"]["limit"], FEW_ONES)
     return Evidence(
         found["value"], baseline=1.0, chance=found["chance"], interval=found["interval"], holds_at=holds_at
