@@ -110,9 +110,8 @@ def typeset(sentence: str) -> str:
 def _percent(value: float, digits: int) -> str:
     """Return a share in percent; close to 1 with as many digits as it takes not to be all."""
     if 0 < 1 - value <= NEAR:
-        decimals = (
-            next(d for d in range(MOST_DIGITS + 1) if d == MOST_DIGITS or round(100 * value, d) < 100) + digits - 2
-        )
+        least = (d for d in range(MOST_DIGITS) if round(100 * value, d) < 100)
+        decimals = next(least, MOST_DIGITS) + digits - 2
     else:
         decimals = max(0, digits - 3 - math.floor(math.log10(abs(value)))) if value else 0
     return f"{_fixed(100 * value, min(decimals, MOST_DIGITS))}{NO_BREAK}%"

@@ -84,11 +84,6 @@ def shares_in_subspace(
     return _shared(energies, np.ones(k), d, draws, rng) / np.sum(energies)
 
 
-def top_overlaps(count: int, d: int, draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:
-    """Return the summed squared overlaps of `count` random orthonormal directions with `count` others."""
-    return np.array([np.sum(frame[:count] ** 2) for frame in frames(d, count, draws, rng)])
-
-
 def _shared(
     a: Float[Array, " r"], b: Float[Array, " s"], d: int, draws: int, rng: np.random.Generator
 ) -> Float[Array, " draws"]:

@@ -90,11 +90,6 @@ class PlantedScale(StoredPart):
         """Return the weakest strength with a verdict, None without any."""
         return next((one.strength for one in reversed(self.scale) if one.verdict == verdict), None)
 
-    @property
-    def fails_from(self) -> float | None:
-        """Return the strongest planting with which the claim fails, None if it never does."""
-        return next((one.strength for one in self.scale if one.verdict == "fails"), None)
-
 
 class Planted(QualityReport):
     """Where each claim switches when its structure is planted ever more weakly."""

@@ -95,14 +95,6 @@ def test_energy_left_out_of_the_strong_directions_counts_on_average():
     assert found.mean() == pytest.approx(10 / 62, abs=0.015)
 
 
-def test_top_overlaps():
-    generator = rng(9)
-    plain = [np.sum(haar(20, generator)[:5, :5] ** 2) for _ in range(400)]
-    found = rotations.top_overlaps(5, 20, 400, rng(10))
-    assert same_distribution(found, plain)
-    assert np.mean(rotations.top_overlaps(5, 200, 400, rng())) == pytest.approx(25 / 200, abs=0.01)
-
-
 # The first direction and the mean
 
 
