@@ -17,6 +17,7 @@ from generators.maths.spectra import gram, right_singular_vectors, subspace_size
 
 SINGULAR_VALUES = 10  # number stored
 RESAMPLED_IN = 8  # leading directions in which the first of a resampling is sought
+COMPARED_IN = 16  # directions after the first in which other planes are drawn
 SAMPLE = 6000  # tokens drawn in figures
 SEED = 20211201
 NOTHING = 1e-12  # share of the energy below which variation is rounding
@@ -122,7 +123,7 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
     if variances.sum() <= NOTHING * np.trace(total) / len(E):
         raise NotApplicableError("The token embeddings do not vary: they have no leading directions.")
     energies, vectors = np.linalg.eigh(total)
-    energies, leading = energies[::-1], _oriented(vectors[:, ::-1][:, :RESAMPLED_IN], mean)
+    energies, leading = energies[::-1], _oriented(vectors[:, ::-1][:, : 1 + COMPARED_IN], mean)
     scores = (E @ leading.astype(np.float32)).astype(np.float64)
     kinds = separation.kinds_of(inputs.vocabulary, len(E))
     lengths = norms(E)
@@ -145,10 +146,10 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
         chance={
             "cosine_first_mean": accidental,
             "turned_mean": turned,
-            "plane": separation.other_planes(E, kinds, SEED) if both_kinds else None,
+            "plane": separation.other_planes(scores[:, 1:], kinds, SEED) if both_kinds else None,
         },
         intervals={
-            "cosine_first_mean": _cosine_interval(scores, mean - leading @ (leading.T @ mean)),
+            "cosine_first_mean": _cosine_interval(scores, leading, mean),
             "plane": separation.area_interval(separation.best_line(scores[:, 1:3], kinds), kinds, SEED)
             if both_kinds
             else None,
@@ -189,8 +190,9 @@ def _of_the_mean(
     )
 
 
-def _cosine_interval(scores: Float[Array, "V m"], rest: Float[Array, " d"]) -> Interval:
-    statistic = first_direction_cosine_of(scores, rest)
+def _cosine_interval(scores: Float[Array, "V m"], leading: Float[Array, "d m"], mean: Float[Array, " d"]) -> Interval:
+    scores, leading = scores[:, :RESAMPLED_IN], leading[:, :RESAMPLED_IN]
+    statistic = first_direction_cosine_of(scores, mean - leading @ (leading.T @ mean))
     return interval(resample_items(statistic, len(scores), RESAMPLES, np.random.default_rng(SEED)))
 
 

@@ -17,7 +17,7 @@ BLOCK = 4096  # rows brought to float64 at once
 RIDGE = 1e-6  # relative to the mean variance; keeps directions without spread finite
 FEWEST = 20  # tokens of each kind
 COMPARED = 5000  # tokens, spread over the ids, used for random planes
-OTHER_PLANES = "planes of tokens turned at random"
+OTHER_PLANES = "random planes within the 16 directions after the first"
 
 
 class Areas(TypedDict):
@@ -63,13 +63,16 @@ def area_interval(line: Float[Array, " V"], kinds: Kinds, seed: int) -> Interval
     return interval(resample_items(statistic, int(of_a_kind.sum()), RESAMPLES, np.random.default_rng(seed)))
 
 
-def other_planes(E: Float[Array, "V d"], kinds: Kinds, seed: int) -> StoredChance:
-    """Return what the best lines in planes of any directions do, on at most 5,000 tokens spread over the ids."""
+def other_planes(scores: Float[Array, "V m"], kinds: Kinds, seed: int) -> StoredChance:
+    """Return the areas of the best lines in random planes of these directions, on at most 5,000 tokens.
+
+    Planes of all channels would hold little of the leading directions' variance, and lose for that alone.
+    """
     known = np.flatnonzero(kinds != LEFT_OUT)
     ids = known[spread_ids(len(known), COMPARED)]
     marked = kinds[ids] == MARKED
-    directions = np.random.default_rng(seed).standard_normal((E.shape[1], 2 * DRAWS), dtype=np.float32)
-    planes = (E[ids] @ directions).reshape(len(ids), DRAWS, 2)
+    directions = np.random.default_rng(seed).standard_normal((scores.shape[1], 2 * DRAWS), dtype=np.float32)
+    planes = (scores[ids].astype(np.float32) @ directions).reshape(len(ids), DRAWS, 2)
     return drawn(OTHER_PLANES, _best_areas(planes, marked))
 
 
