@@ -81,6 +81,13 @@ def test_share_is_free_of_sampling_noise(share):
     assert found.mean() == pytest.approx(share, abs=0.03)
 
 
+def test_the_first_position_is_no_share_of_position():
+    states = planted(0.1)
+    massive = states.copy()
+    massive[:, 0, 3] = 1000
+    assert moments_of(massive).share() == pytest.approx(moments_of(states).share(), abs=1e-6)
+
+
 def test_position_means_and_halves_by_any_batches():
     states = planted(0.5)
     found, other = moments_of(states, (5,)), moments_of(states, (1, 9, 30))

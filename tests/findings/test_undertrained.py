@@ -77,7 +77,7 @@ def test_tokens_that_are_never_said():
     result = asked(never=CLUMP, n_ctx=200)
     m = result.metrics
     (claim,) = FINDING.claims(result)
-    assert (m["clump"], m["candidates"], m["controls"]) == (len(CLUMP),) * 3
+    assert (m["clump"], m["candidates"], m["controls"]) == (len(CLUMP), len(CLUMP), 6 * len(CLUMP))
     assert (claim.verdict, claim.value, m["repeats"]) == ("holds", 1.0, pytest.approx(1))
     assert claim.chance.median == 0
     unseen = m["unseen"]
@@ -112,7 +112,18 @@ def test_equal_rows_are_one_candidate_and_one_is_too_few():
     assert (result.metrics["clump"], result.metrics["candidates"]) == (len(CLUMP), 1)
     (claim,) = FINDING.claims(result)
     assert claim.verdict == "untested"
-    assert "1 token with an embedding of its own" in claim.answer
+    assert "1 candidate and 200 other tokens" in claim.answer
+
+
+@pytest.mark.parametrize(("candidates", "controls", "verdict"), [
+    (50, 1, "untested"), (3, 3, "untested"), (3, 60, "holds"), (7, 3, "holds"),
+])  # fmt: skip
+def test_few_tokens_are_told_apart_exactly(candidates, controls, verdict):
+    """Fisher's exact test: 50 of 50 beside 0 of 1 happens by chance once in 51, 3 of 3 beside 0 of 3 once in 20."""
+    m = asked(never=CLUMP, n_ctx=200).metrics
+    numbers = {"candidates": candidates, "unspeakable": candidates, "controls": controls, "controls_unspeakable": 0}
+    (claim,) = FINDING.claims(synthetic.measured_with(m, **numbers))
+    assert claim.verdict == verdict
 
 
 def test_models_without_a_cluster_without_counts_or_without_a_head():

@@ -11,10 +11,11 @@ from generators.findings.measured import Measurements
 RANK = 0.01  # share of channels that cost at least as much
 
 
-def named(m: ChannelUseMetrics) -> ChannelUseRow | None:
-    """Return the channel that claims are about: that of frequency, else that of ln2; None without either."""
-    rows = [row for why in ("frequency", "ln2") for row in m["channels"] if row["why"] == why]
-    return rows[0] if rows else None
+def of_frequency(m: ChannelUseMetrics) -> ChannelUseRow | Untested:
+    """Return the channel that claims are about."""
+    if m["proxy"]:
+        return Untested("proxy")
+    return next((row for row in m["channels"] if row["why"] == "frequency"), Untested("no-channel"))
 
 
 def _swept(m: ChannelUseMetrics, channel: int) -> tuple[SweptRow, list[SweptRow]]:
@@ -30,9 +31,9 @@ def rank_of(m: ChannelUseMetrics, channel: int) -> tuple[int, int]:
 
 @claim("leans-on-channel", sense="at most", holds=RANK, partly=0.05, form=lambda *values: f"p = {two(*values)}")
 def leans(m: ChannelUseMetrics) -> Evidence | Untested:
-    row = named(m)
-    if row is None:
-        return Untested("no-channel")
+    row = of_frequency(m)
+    if isinstance(row, Untested):
+        return row
     rank, count = rank_of(m, row["channel"])
     if 1 / count > RANK:
         return Untested("few-channels", {"count": count})
@@ -43,13 +44,11 @@ def leans(m: ChannelUseMetrics) -> Evidence | Untested:
 
 @claim("guess-by-frequency", sense="at most", holds=-0.5, form="{:+.2f}")
 def guess(m: ChannelUseMetrics) -> Evidence | Untested:
-    row = named(m)
-    if row is None:
-        return Untested("no-channel")
+    row = of_frequency(m)
+    if isinstance(row, Untested):
+        return row
     if row["unigram_rho"] is None:
         return Untested("no-tokens")
-    if m["proxy"]:
-        return Untested("proxy")
     own, others = _swept(m, row["channel"])
     rhos = [other["unigram_rho"] for other in others if other["unigram_rho"] is not None]
     lowest = min(rhos, default=0.0)
@@ -63,7 +62,7 @@ def guess(m: ChannelUseMetrics) -> Evidence | Untested:
 
 WHY: Mapping[Why, str] = {
     "frequency": "the channel most correlated with frequency",
-    "ln2": "the channel with the largest gain of ln2 in most layers",
+    "ln2": "the channel with the largest gain of ln2 in more layers than any other",
     "position": "the channel in which positions vary most",
 }
 

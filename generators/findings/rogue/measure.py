@@ -190,14 +190,15 @@ def _by_ln2(inputs: Inputs, channel: int) -> RankOfChannel | None:
 
 
 def _by_frequency(inputs: Inputs, channel: int) -> RankOfChannel | None:
-    if not inputs.frequencies or "token_embedding" not in inputs.weights:
+    known = next((one for one in inputs.frequencies if not one.proxy), None)
+    if known is None or "token_embedding" not in inputs.weights:
         return None
     E = np.asarray(inputs.weights["token_embedding"])
-    log_frequency = np.asarray(inputs.frequencies[0].log_frequency, np.float64)
-    known = np.isfinite(log_frequency)
-    if E.shape[1] != inputs.architecture.d_model or known.sum() < 3:
+    log_frequency = np.asarray(known.log_frequency, np.float64)
+    finite = np.isfinite(log_frequency)
+    if E.shape[1] != inputs.architecture.d_model or finite.sum() < 3:
         return None
-    rho = np.array([abs(spearman(E[known, c], log_frequency[known]) or 0.0) for c in range(E.shape[1])])
+    rho = np.array([abs(spearman(E[finite, c], log_frequency[finite]) or 0.0) for c in range(E.shape[1])])
     return _rank(rho, channel, int(np.argmax(rho)))
 
 

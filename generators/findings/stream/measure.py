@@ -73,9 +73,9 @@ class MeanRemoved(TypedDict):
 class StageRow(TypedDict):
     """The stream at one depth: `layer` i is what block i is given, the last is what the model returns.
 
-    `share` is that of the variance between positions, `winding` how often the curve goes round (the strongest plane's
-    share x turns x steadiness), `look_back_gain` that of a rotation over predicting no movement, ten tokens back,
-    `in_P` the share of the curve's energy in the leading directions of P, `along_ones` the mean squared
+    `share` is that of the variance between all positions but the first, `winding` how often the curve goes round: the
+    strongest plane's share x turns x steadiness; `look_back_gain` is of a rotation over predicting no movement, ten
+    tokens back, `in_P` the share of the curve's energy in the leading directions of P, `along_ones` the mean squared
     cosine of states with the vector of ones, times d.
     """
 
@@ -151,7 +151,7 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         layers=rows,
         middle=middle,
         incoherence_by_chance=_chance(stages[middle]),
-        has_position_embedding=basis is not None,
+        has_position_embedding=nonconstant_positions(inputs.weights) is not None,
         chance_in_P=None if basis is None else basis.shape[1] / d,
         all_ones=_all_ones(stages[middle]),
         mlps=mlps,

@@ -18,13 +18,14 @@ class Moments:
     d: int
     sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
     squares: Float[Array, " folds"] = field(init=False)
+    first_squares: Float[Array, " folds"] = field(init=False)  # those of position 0
     grams: Float[Array, "folds d d"] = field(init=False)
     contexts: Float[Array, "windows d"] = field(init=False)  # means over positions
     directions: Float[Array, "folds d d"] = field(init=False)  # Gram matrices of states of unit length
 
     def __post_init__(self) -> None:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
-        self.squares = np.zeros(FOLDS)
+        self.squares, self.first_squares = np.zeros(FOLDS), np.zeros(FOLDS)
         self.grams = np.zeros((FOLDS, self.d, self.d))
         self.contexts = np.zeros((len(self.folds), self.d))
         self.directions = np.zeros((FOLDS, self.d, self.d), np.float32)
@@ -37,6 +38,7 @@ class Moments:
             gram = state.T @ state
             self.grams[fold] += gram
             self.squares[fold] += float(np.trace(gram, dtype=np.float64))
+            self.first_squares[fold] += float(np.sum(np.square(state[0], dtype=np.float64)))
             self.contexts[window] = state.mean(axis=0, dtype=np.float64)
             lengths = np.linalg.norm(state, axis=1, keepdims=True)
             unit = np.divide(state, lengths, out=np.zeros_like(state), where=lengths > 0)
@@ -70,16 +72,16 @@ class Moments:
         return energies * self.d / whole
 
     def share(self, without: int | None = None) -> float:
-        """Return the share of the variance that lies between positions, freed of sampling noise.
+        """Return the share of the variance that lies between positions but the first, freed of sampling noise.
 
-        The components of variance of a one-way layout: what positions seem to differ by is lessened by what their
-        windows' own spread makes of it.
+        An activation that is massive at the first position would be nearly all of it. The components of variance of
+        a one-way layout: what positions seem to differ by is lessened by what their windows' spread makes of it.
         """
         windows = float(_without(self.counts(), without).sum())
-        means = self.position_means(without)
-        total = float(_without(self.squares, without).sum())
-        within = max(total - windows * float(np.sum(means**2)), 0.0) / (self.n * (windows - 1))
-        between = windows * float(np.sum((means - means.mean(axis=0)) ** 2)) / (self.n - 1)
+        means = self.position_means(without)[1:]
+        total = float(_without(self.squares - self.first_squares, without).sum())
+        within = max(total - windows * float(np.sum(means**2)), 0.0) / (len(means) * (windows - 1))
+        between = windows * float(np.sum((means - means.mean(axis=0)) ** 2)) / (len(means) - 1)
         component = (between - within) / windows
         return component / (component + within) if component + within > 0 else 0.0
 

@@ -21,6 +21,6 @@ FINDING = Finding(
     facts=claims.FACTS,
     signature="largest-probabilities",
     passes=WINDOWS * measure.PASSES,
-    version=3,
+    version=4,
     asks_about=("outliers",),  # are its candidates unspeakable?
 )

@@ -6,6 +6,8 @@ from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
 from generators.findings.undertrained.measure import FREQUENT, REPEATS, SPEAKABLE, TokenRow, UndertrainedMetrics
 
+RARE = 0.01
+FEWEST = 3  # candidates
 PASSING = 0.2  # share of controls above which being unspeakable says nothing of candidates
 
 
@@ -19,7 +21,7 @@ PASSING = 0.2  # share of controls above which being unspeakable says nothing of
     most=PASSING,
 )
 def unspeakable(m: UndertrainedMetrics) -> Evidence | Untested:
-    from scipy.stats import binom, binomtest
+    from scipy.stats import binomtest, hypergeom
 
     passing, count = m["controls_unspeakable"] / m["controls"], m["candidates"]
     if m["repeats"] is None:
@@ -28,12 +30,13 @@ def unspeakable(m: UndertrainedMetrics) -> Evidence | Untested:
         return Untested("cannot-repeat", {"found": m["repeats"]})
     if passing > PASSING:
         return Untested("controls-pass", {"passing": passing, "m": m})
-    # Few controls may miss what chance gives: as if one more of them had passed, and one not.
-    limit = float(binom.ppf(0.99, count, (m["controls_unspeakable"] + 1) / (m["controls"] + 2))) / count
-    if limit >= 1:
-        return Untested("few-candidates", {"count": count})
+    # Were candidates and controls alike, how many of all the unspeakable would be candidates? (Fisher's exact test)
+    every, unspeakable = count + m["controls"], m["unspeakable"] + m["controls_unspeakable"]
+    if count < FEWEST or hypergeom.pmf(count, every, count + m["controls_unspeakable"], count) > RARE:
+        return Untested("few-tokens", {"m": m})
+    limit = float(hypergeom.ppf(1 - RARE, every, unspeakable, count)) / count
     found = binomtest(m["unspeakable"], count).proportion_ci(method="wilson")
-    null = "tokens as rare and of the same kind in place of candidates (binomial)"
+    null = "candidates exchanged with tokens as rare and of the same kind (Fisher's exact test)"
     return Evidence(
         m["unspeakable"] / count,
         chance={"null": null, "median": passing, "limit": limit, "draws": m["controls"]},

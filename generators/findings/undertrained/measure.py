@@ -15,6 +15,7 @@ from generators.maths.blocks import first_identical, norms
 from generators.maths.resampling import auc_of, interval, resample_items
 
 MOST = 200  # candidates, drawn with a seed where a cluster has more
+MOST_CONTROLS = 200  # each candidate has as many controls as stay below
 PASSES = 5  # passes over all windows; prompts count as four
 SPEAKABLE = 0.01  # largest probability below which Land and Bartolo count a token as under-trained
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
@@ -58,7 +59,7 @@ class Unseen(TypedDict):
 
 
 class UndertrainedMetrics(TypedDict):
-    """Numbers of candidates, of `clump` tokens in one spot, and of as many controls of their class and frequency.
+    """Numbers of candidates, of `clump` tokens in one spot, and of controls of their class and frequency.
 
     Equal rows are one candidate. A token is unspeakable if the model never gives it 1 %, in the texts or asked to
     repeat it. `repeats` is the median probability of 30 frequent tokens when the model is asked to repeat them; None
@@ -162,12 +163,16 @@ def _controls(
     allowed: Bool[Array, " V"],
     vocabulary: Vocabulary | None,
 ) -> Int[Array, " m"]:
-    """Return for each candidate a token outside the cluster of its group (bytes, words, pieces), as rare as it is."""
+    """Return for each candidate tokens outside the cluster of its group (bytes, words, pieces), as rare as it is.
+
+    Where candidates are few they have several each, as long as there are any.
+    """
     free = allowed.copy()
     free[members] = False
     groups = np.zeros(len(free), int) if vocabulary is None else np.unique(vocabulary.groups, return_inverse=True)[1]
+    each = np.repeat(candidates, max(1, MOST_CONTROLS // max(1, len(candidates))))
     found = [
-        matched(candidates[groups[candidates] == group], log_frequency, free & (groups == group))
+        matched(each[groups[each] == group], log_frequency, free & (groups == group))
         for group in np.unique(groups[candidates])
     ]
     return np.concatenate([*found, np.zeros(0, np.int64)])
