@@ -18,14 +18,14 @@ class Moments:
     d: int
     sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
     squares: Float[Array, " folds"] = field(init=False)
-    first_squares: Float[Array, " folds"] = field(init=False)  # those of position 0
+    later_squares: Float[Array, " folds"] = field(init=False)  # without those of position 0
     grams: Float[Array, "folds d d"] = field(init=False)
     contexts: Float[Array, "windows d"] = field(init=False)  # means over positions
     directions: Float[Array, "folds d d"] = field(init=False)  # Gram matrices of states of unit length
 
     def __post_init__(self) -> None:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
-        self.squares, self.first_squares = np.zeros(FOLDS), np.zeros(FOLDS)
+        self.squares, self.later_squares = np.zeros(FOLDS), np.zeros(FOLDS)
         self.grams = np.zeros((FOLDS, self.d, self.d))
         self.contexts = np.zeros((len(self.folds), self.d))
         self.directions = np.zeros((FOLDS, self.d, self.d), np.float32)
@@ -38,7 +38,7 @@ class Moments:
             gram = state.T @ state
             self.grams[fold] += gram
             self.squares[fold] += float(np.trace(gram, dtype=np.float64))
-            self.first_squares[fold] += float(np.sum(np.square(state[0], dtype=np.float64)))
+            self.later_squares[fold] += float(np.sum(np.square(state[1:]), dtype=np.float64))
             self.contexts[window] = state.mean(axis=0, dtype=np.float64)
             lengths = np.linalg.norm(state, axis=1, keepdims=True)
             unit = np.divide(state, lengths, out=np.zeros_like(state), where=lengths > 0)
@@ -79,7 +79,7 @@ class Moments:
         """
         windows = float(_without(self.counts(), without).sum())
         means = self.position_means(without)[1:]
-        total = float(_without(self.squares - self.first_squares, without).sum())
+        total = float(_without(self.later_squares, without).sum())
         within = max(total - windows * float(np.sum(means**2)), 0.0) / (len(means) * (windows - 1))
         between = windows * float(np.sum((means - means.mean(axis=0)) ** 2)) / (len(means) - 1)
         component = (between - within) / windows
