@@ -3,6 +3,7 @@
 `templates/along.j2` has the words.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,9 @@ from generators.compute.judged import JudgedModel
 from generators.compute.records import ClaimRecord
 from generators.drawing.along import EffectPanel, EffectPoint
 from generators.findings.judging import Rule
+
+# Claims whose cost, with its unit, is one of several things that their finding measures.
+COST_WITHIN = {"needs-the-mean": "mean_removed"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,19 @@ class SeriesMember:
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:
         return {claim.id: claim for claim in self.judged.published().claims}
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Return by claim in what unit the cost of a change was measured: loss, or a cosine without a head."""
+        found = {}
+        for one in self.judged.findings:
+            metrics = one.stored.metrics if one.stored and one.stored.metrics else {}
+            for claim in one.claims:
+                of = metrics.get(COST_WITHIN.get(claim.id, ""), metrics)
+                unit = of.get("unit") if isinstance(of, Mapping) else None
+                if isinstance(unit, str):
+                    found[claim.id] = unit
+        return found
 
 
 Tested = list[tuple[SeriesMember, ClaimRecord]]
@@ -61,8 +78,20 @@ class Along:
     seeds: tuple[float, ...] = ()
 
     @property
+    def in_other_units(self) -> list[Place]:
+        """Return the models in which it is measured in another unit than in the reference, or else the first."""
+        units = {member.place: member.units.get(self.rule.id) for member in self.members}
+        unit = units.get(self.series.reference or "", next(iter(units.values()), None))
+        return [member.place for member, _ in self._judged if unit and (units[member.place] or unit) != unit]
+
+    @property
     def tested(self) -> Tested:
-        """Return the models that can test it, with its claim."""
+        """Return the models that can test it in the reference's unit, with its claim."""
+        left_out = self.in_other_units
+        return [(m, claim) for m, claim in self._judged if m.place not in left_out]
+
+    @property
+    def _judged(self) -> Tested:
         known = [(member, member.claims[self.rule.id]) for member in self.members if self.rule.id in member.claims]
         return [(member, claim) for member, claim in known if claim.verdict != "untested"]
 

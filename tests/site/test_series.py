@@ -71,13 +71,22 @@ def along(kind, *verdicts, seeds=()):
     """Return a claim along a series, from pairs of verdict and value; places are 0, 1, 2, or a, b, c."""
     places = range(len(verdicts)) if kind != "change" else "abcdefgh"
     members = [
-        SimpleNamespace(place=place, claims={RULE.id: claim(RULE.id, *one)})
+        SimpleNamespace(place=place, units={}, claims={RULE.id: claim(RULE.id, *one)})
         for place, one in zip(places, verdicts, strict=False)
     ]
     return Along(RULE, SimpleNamespace(along=kind, reference="a"), tuple(members), seeds)
 
 
 # In words
+
+
+def test_costs_in_other_units_are_not_compared():
+    """A fine-tuned encoder has no head: what a change costs is a cosine there, not a loss."""
+    row = along("change", *pairs("fails 0.1, holds 3, holds 2"))
+    for member, unit in zip(row.members, ("nats per token", "1 - cosine", "1 - cosine"), strict=True):
+        member.units[RULE.id] = unit
+    assert sentence(row) == "Fails with a. Measured in another unit, so not compared: b and c."
+    assert [place for place, _ in row.others] == []
 
 
 @pytest.mark.parametrize(
@@ -209,7 +218,9 @@ def test_where_the_effect_reaches_the_threshold_something_else_decides():
 
 def test_another_seed_alone_is_set_beside_the_changes():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1))
-    judged = lambda verdict: SimpleNamespace(published=lambda: SimpleNamespace(claims=[claim(RULE.id, verdict)]))  # noqa: E731
+    judged = lambda verdict: SimpleNamespace(
+        findings=(), published=lambda: SimpleNamespace(claims=[claim(RULE.id, verdict)])
+    )  # noqa: E731
     seeds = tuple(
         SeriesMember(i, SimpleNamespace(name=name), judged(verdict))
         for i, (name, verdict) in enumerate([("m0", "holds"), ("m1", "holds"), ("m2", "fails")])
