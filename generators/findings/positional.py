@@ -39,7 +39,7 @@ CONFIG = (
 Rows = Float[Array, "n d"]
 
 
-NO_ROTATIONS = "Positions are no rotations here."
+NO_ROTATIONS = "This model doesn't rotate queries and keys."
 
 
 def without_rotations(architecture: Architecture) -> str | None:

@@ -157,7 +157,7 @@ def test_show_tells_what_is_missing_and_as_json_the_published_document(atlas, pr
     atlas("compute", "./partial")
     shown = atlas("show", "partial").out
     assert "helix: missing: The checkpoint lacks wpe.weight (position_embedding)." in shown
-    assert "rotary_use: not_applicable: Positions are no rotations here." in shown  # whatever its weights
+    assert "rotary_use: not_applicable: This model doesn't rotate queries and keys." in shown  # whatever its weights
     run = atlas("show", "good", "--json")
     assert run.code == 0
     assert json.loads(run.out) == published(project).model_dump(mode="json")

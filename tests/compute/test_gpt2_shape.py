@@ -33,8 +33,8 @@ def test_all_that_runs_is_computed_from_its_folder(atlas, tmp_path, checkpoint):
     records = {name: store.finding("made-up", name) for name in RUNNING}
     not_computed = {name: record.reason for name, record in records.items() if record.status != "computed"}
     assert not_computed == {
-        "rotary_use": "Positions are no rotations here.",
-        "rotation_check": "Positions are no rotations here.",
+        "rotary_use": "This model doesn't rotate queries and keys.",
+        "rotation_check": "This model doesn't rotate queries and keys.",
         "undertrained": "No tokens lie in one spot, so nothing in the embedding says which were never trained.",
     }
     computed = {name: record for name, record in records.items() if name not in not_computed}

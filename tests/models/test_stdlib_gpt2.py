@@ -217,7 +217,7 @@ def test_every_finding_is_computed_but_that_on_rotations_from_exact_counts(stdli
     assert set(stdlib_gpt2.findings) == {finding.name for finding in FINDINGS}
     others = {name: record for name, record in stdlib_gpt2.findings.items() if record.status != "computed"}
     assert {name: (record.status, record.reason) for name, record in others.items()} == dict.fromkeys(
-        ("rotary_use", "rotation_check"), ("not_applicable", "Positions are no rotations here.")
+        ("rotary_use", "rotation_check"), ("not_applicable", "This model doesn't rotate queries and keys.")
     )
     first = stdlib_gpt2.findings["frequency"].metrics["sources"][0]
     assert (first["source"], first["coverage"], first["proxy"]) == ("counts", 1.0, False)

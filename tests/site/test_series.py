@@ -218,9 +218,11 @@ def test_where_the_effect_reaches_the_threshold_something_else_decides():
 
 def test_another_seed_alone_is_set_beside_the_changes():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1))
-    judged = lambda verdict: SimpleNamespace(
-        findings=(), published=lambda: SimpleNamespace(claims=[claim(RULE.id, verdict)])
-    )  # noqa: E731
+
+    def judged(verdict):
+        claims = [claim(RULE.id, verdict)]
+        return SimpleNamespace(findings=(), published=lambda: SimpleNamespace(claims=claims))
+
     seeds = tuple(
         SeriesMember(i, SimpleNamespace(name=name), judged(verdict))
         for i, (name, verdict) in enumerate([("m0", "holds"), ("m1", "holds"), ("m2", "fails")])

@@ -21,10 +21,12 @@ def massive(rows: list[AnchorStageRow]) -> AnchorStageRow:
 
 @claim("head-rests-on-first", holds=0.3, partly=0.15, form=share)
 def rests_on_first(m: AnchorMetrics) -> Evidence:
-    head = max(m["heads"], key=lambda row: row["on_first"])
+    head, found = max(m["heads"], key=lambda row: row["on_first"]), m["first_token"]
+    rows = [] if found is None else found["rows"]
+    on_text = {row["with_bos"]: row["share"] for row in rows if row["tokens"] == "text"}
     return Evidence(
         head["on_first"],
-        {"head": head},
+        {"head": head, "bare": on_text.get(False), "begun": on_text.get(True)},
         baseline=m["uniform"],
         interval=(head["low"], head["high"]),
         extra_condition_met=head["on_first"] > m["other_positions"],

@@ -75,7 +75,9 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
     unit, tried = found.metrics["unit"], rows(found, "channels", ChannelUseRow)
     for row in tried:
         cost = f"{two(row['cost'])} ({unit}; 95 % interval {two(row['low'])} to {two(row['high'])})"
-        says = f"Fixing it at its mean costs {cost}. It was tested as {WHY[row['why']]}."
+        by_index = row["why"] == "frequency" and found.metrics["proxy"]
+        why = "the channel most correlated with the token index" if by_index else WHY[row["why"]]
+        says = f"Fixing it at its mean costs {cost}. It was tested as {why}."
         yield EntityNote(row["channel"], says, named=True)
     swept = rows(found, "swept", SweptRow)
     if swept:

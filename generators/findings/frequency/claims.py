@@ -79,7 +79,11 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
         ("rho_norm", "norm", rho["norm"]),
         ("rho_index", "id", rho["index"]),
     ):
-        yield facts.EntityNumbers(f"rank correlation with the tokens' {what}", values, order="strongest", name=name)
+        says = f"rank correlation with the tokens' {what}"
+        if not (m["proxy"] and name == "rho_frequency"):
+            yield facts.EntityNumbers(says, values, order="strongest", name=name)
+    if m["proxy"]:
+        return
     closest = f"{called(found).capitalize()}: of all channels, it correlates most strongly with token frequency"
     ordinary = "An ordinary channel, with the median correlation with frequency"
     one, other = m["frequency_channel"], m["contrast_channel"]

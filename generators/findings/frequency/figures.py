@@ -10,6 +10,8 @@ from generators.findings.measured import Measurements
 
 
 def figures(measured: Measurements[FrequencyMetrics]) -> list[Figure]:
+    if measured.metrics["proxy"]:
+        return []
     channel, contrast = (measured.metrics[name]["channel"] for name in ("frequency_channel", "contrast_channel"))
     draw = partial(draw_channels, measured.arrays, channel, contrast)
     return [Figure("frequency-channel", f"Channel {channel} beside an ordinary one", draw)]

@@ -144,7 +144,7 @@ def low_rank(m: HelixMetrics) -> Evidence | Untested:
     needed = max(LOW_RANK, least)
     return Evidence(
         m["energy_top30"],
-        {"smooth_is_enough": m["beside"]["energy_top30_smooth"] >= needed},
+        {"smooth_is_enough": m["beside"]["energy_top30_smooth"] >= min(needed, m["energy_top30"])},
         chance=null,
         interval=m["intervals"]["energy_top30"],
         holds_at=needed,

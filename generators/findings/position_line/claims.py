@@ -61,6 +61,8 @@ def needed(m: PositionLineMetrics) -> Evidence | Untested:
 
 def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Iterator[Fact]:
     row, cost = middle_of(found.metrics), found.metrics["cost"]
+    if row["reliability"] < RELIABLE:
+        return
     held = two(cost["at_its_mean"]["mean"])
     yield EntityNote(
         row["channel"],
