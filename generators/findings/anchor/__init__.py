@@ -11,6 +11,7 @@ from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="anchor",
+    version=2,
     words=words_of(__name__),
     needs=(RUN,),
     uses=("position_embedding", TOKENS),

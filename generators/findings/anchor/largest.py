@@ -16,7 +16,7 @@ from generators.findings import running
 SEQUENCES = 16
 LENGTH = 32  # tokens of each; encoders read whole windows
 OTHERS = 99  # other channels at that position, each set to zero alone
-FEW = 1  # sequences for each of these
+FEW = 4  # sequences for each of these
 RUNS = 4 * SEQUENCES + OTHERS * FEW
 
 
@@ -34,7 +34,7 @@ class OneNumber(TypedDict):
     """Loss added by holding one channel at one position, before `layer` alone: at zero, and at its mean over texts.
 
     It is the activation that is largest on average, where it first has half of its size. `others` are costs of
-    setting other channels there to zero, on a few sequences; `few_zeroed` is its own on these.
+    setting other channels there to zero, on the first `few` sequences; `few_zeroed` is its own on these.
     """
 
     layer: int
@@ -43,6 +43,9 @@ class OneNumber(TypedDict):
     unit: str
     zeroed: running.WindowMean
     at_mean: running.WindowMean
+    sequences: int
+    length: int  # tokens of each
+    few: int
     few_zeroed: float
     others: list[float]
 
@@ -74,7 +77,10 @@ def one_number(run: Run, windows: Windows, sums: Sequence[Float[Array, "n d"]]) 
         unit=loss.unit,
         zeroed=running.mean_over_windows(zeroed, texts.files),
         at_mean=running.mean_over_windows(added(loss, base, channel, mean), texts.files),
-        few_zeroed=float(zeroed[:FEW].mean()),
+        sequences=len(base),
+        length=n,
+        few=len(few_base),
+        few_zeroed=float(zeroed[: len(few_base)].mean()),
         others=[float(added(few, few_base, other, 0.0).mean()) for other in others],
     )
 
