@@ -88,6 +88,7 @@ class Rule(Generic[M]):
 
     `value` says in words what the number is, `also` what else must be true, `holds_as` the threshold where it is
     relative to chance (`holds` is None then), `over` what its interval is over, where that isn't what others' are.
+    `measured_in` is where the metrics have the unit of a cost that differs between models, such as "rows.unit".
     `answer` is the template of the verdict in one sentence. `form` is how it writes a value ("{:.0%}", or a function
     such as `share`). With it, the answer of a claim that misses a cutoff ends by saying which; what fails by its
     further condition must say so itself. `given` are constants that its words name.
@@ -106,6 +107,7 @@ class Rule(Generic[M]):
     also: str = ""
     holds_as: str = ""
     over: str = ""
+    measured_in: str = ""
     form: Form = ""
     untested: Mapping[str, str] = field(default_factory=dict, hash=False)
     given: Mapping[str, Any] = field(default_factory=dict, hash=False)

@@ -29,6 +29,7 @@ class ClaimWords:
     also: str = ""
     over: str = ""
     holds_as: str = ""
+    measured_in: str = ""
 
 
 @dataclass(frozen=True, eq=False)

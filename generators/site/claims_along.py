@@ -3,7 +3,6 @@
 `templates/along.j2` has the words.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,9 +12,6 @@ from generators.compute.judged import JudgedModel
 from generators.compute.records import ClaimRecord
 from generators.drawing.along import EffectPanel, EffectPoint
 from generators.findings.judging import Rule
-
-# Claims whose cost, with its unit, is one of several things that their finding measures.
-COST_WITHIN = {"needs-the-mean": "mean_removed"}
 
 
 @dataclass(frozen=True)
@@ -35,12 +31,12 @@ class SeriesMember:
         """Return by claim in what unit the cost of a change was measured: loss, or a cosine without a head."""
         found = {}
         for one in self.judged.findings:
-            metrics = one.stored.metrics if one.stored and one.stored.metrics else {}
-            for claim in one.claims:
-                of = metrics.get(COST_WITHIN.get(claim.id, ""), metrics)
-                unit = of.get("unit") if isinstance(of, Mapping) else None
-                if isinstance(unit, str):
-                    found[claim.id] = unit
+            for rule in one.finding.rules:
+                at: Any = one.stored.metrics if one.stored else None
+                for part in filter(None, rule.measured_in.split(".")):
+                    at = (at or {}).get(part)
+                if rule.measured_in and at:
+                    found[rule.id] = at
         return found
 
 
