@@ -18,6 +18,7 @@ Status = Literal["answered", "in part", "absent"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 Where = Literal["in its model", "elsewhere", "open"]
 WHERE: tuple[Where, ...] = get_args(Where)
+TRUTHS = {"holds": "true", "partly": "partly true", "fails": "false"}
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,23 @@ class AnsweredBy:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a source says, whether it is answered, by what, and why not wholly; `of_others`: of other models."""
+    """What a source says, whether it is answered, by what, and why not wholly; `of_others`: of other models.
+
+    `same` is the claim that says the same, where there is one.
+    """
 
     says: str
     status: Status
     answers: tuple[AnsweredBy, ...]
     why: str | None
     of_others: bool = False
+    same: AnsweredBy | None = None
+
+    @property
+    def truth(self) -> str | None:
+        """Return whether it is true of GPT-2, where a claim that says the same is tested there."""
+        first = self.same.lesson.first if self.same and self.same.lesson else None
+        return None if first is None else TRUTHS.get(first.claim.verdict)
 
     @property
     def where(self) -> Where:
@@ -114,4 +125,7 @@ def _statement(entry: Mapping[str, Any], known: Mapping[str, AnsweredBy], series
     name = str(entry.get("series", ""))
     if name in series:
         answers.append(AnsweredBy(series[name], f"series/{name}/"))
-    return Statement(says, status, tuple(answers), entry.get("why"), entry.get("about") == "others")
+    if (same := entry.get("same")) is not None and same not in names:
+        raise InputError(f"{FILE}: “{says}” is the same as {same}, which isn't among its answers.")
+    others = entry.get("about") == "others"
+    return Statement(says, status, tuple(answers), entry.get("why"), others, known[same] if same else None)

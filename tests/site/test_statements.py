@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,7 @@ from generators.base.errors import InputError
 from generators.findings import FINDINGS
 from generators.site import statements as module
 from generators.site.questions import address_of
-from generators.site.statements import counts, statements
+from generators.site.statements import AnsweredBy, Statement, counts, statements
 from generators.site.words import environment
 
 SOURCES = statements(series={"stdlib-family": "One recipe, one thing changed"})
@@ -41,6 +42,7 @@ def test_series_without_a_page_are_not_linked():
         ({"says": "S.", "by": ["helix", "no-such"]}, "no-such"),
         ({"says": "S."}, "needs answers"),
         ({"says": "S.", "by": ["helix"], "status": "in part"}, "a reason"),
+        ({"says": "S.", "by": ["helix"], "same": "winding"}, "isn't among its answers"),
         ({"says": "S.", "by": ["helix"], "status": "absent", "why": "W."}, "unless absent"),
         ({"says": "S.", "by": ["helix"], "status": "perhaps", "why": "W."}, "needs"),
     ],
@@ -49,6 +51,14 @@ def test_a_wrong_entry_is_a_sentence(entry, words, monkeypatch):
     monkeypatch.setattr(module.yaml, "safe_load", lambda text: [{"source": "One", "statements": [entry]}])
     with pytest.raises(InputError, match=words):
         statements()
+
+
+@pytest.mark.parametrize(("verdict", "truth"), [("holds", "true"), ("fails", "false"), ("untested", None)])
+def test_a_statement_is_as_true_as_the_claim_that_says_the_same(verdict, truth):
+    first = SimpleNamespace(claim=SimpleNamespace(verdict=verdict))
+    same = AnsweredBy("C", "c", SimpleNamespace(first=first))
+    assert Statement("S.", "answered", (same,), None, same=same).truth == truth
+    assert Statement("S.", "answered", (same,), None).truth is None
 
 
 def test_the_page_has_every_statement_its_status_and_its_links():
