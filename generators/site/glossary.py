@@ -76,7 +76,7 @@ def _words() -> tuple[re.Pattern[str], tuple[Term, ...]]:
         ((spelling, i) for i, term in enumerate(terms) for spelling in term.spellings), key=lambda one: -len(one[0])
     )
     found = "|".join(f"(?P<t{i}_{n}>{spelling})" for n, (spelling, i) in enumerate(longest_first))
-    return re.compile(rf"(?<![\w&#/-])(?:{found})(?![\w-])", re.IGNORECASE), terms
+    return re.compile(rf"(?<![\w&#/-])(?:{found})(?![\w-]| Atlas)", re.IGNORECASE), terms
 
 
 def with_terms(page: str, address: str) -> str:
