@@ -28,7 +28,7 @@ def member(name, place, stages=(), **verdicts):
     )
     claims = {id.replace("_", "-"): claim(id.replace("_", "-"), verdict) for id, verdict in verdicts.items()}
     judged = SimpleNamespace(findings=[stream])
-    return SimpleNamespace(model=SimpleNamespace(name=name), place=place, claims=claims, judged=judged)
+    return SimpleNamespace(model=SimpleNamespace(name=name), place=place, claims=claims, units={}, judged=judged)
 
 
 def page(name, along, *members, losses=None, seeds=()):
