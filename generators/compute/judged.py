@@ -18,7 +18,7 @@ from generators.findings.contract import Finding
 from generators.findings.growing import NumberPath, StoredMeasurements, with_nulls
 from generators.findings.inputs import RUN
 from generators.findings.judging import Claim, Verdict
-from generators.findings.measured import Measurements
+from generators.findings.measured import KnownOfModel, Measurements
 
 NOT_YET = "It has not been computed for this model yet."
 NOT_MEASURED = "This number was not measured when the model was computed; compute it again with: atlas compute {}."
@@ -105,9 +105,9 @@ def judged_finding(
         metrics, absent = read_metrics(finding.metrics, stored.metrics)
     except ValidationError:
         return _not_shown(finding, OTHER_FORM)
-    tied, post_norm = (None, None) if of is None else (of.tied, of.post_norm)
+    known = KnownOfModel() if of is None else KnownOfModel(of.tied, of.post_norm, of.shares_block)
     sentence = NOT_MEASURED.format(name)
-    measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, sentence, tied, post_norm)
+    measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, sentence, known)
     try:
         claims = tuple(finding.claims(measured.for_rules()))
     except Exception as error:  # a broken rule must not cost other findings their verdicts

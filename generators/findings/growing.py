@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from generators.findings.judging import NotMeasuredError
-from generators.findings.measured import Measurements, Table
+from generators.findings.measured import UNKNOWN, KnownOfModel, Measurements, Table
 
 NumberPath = tuple[str | int, ...]  # path to a number in metrics: dict keys and list indices
 Asked = Callable[[], Any]  # called when an absent number is accessed; raises or returns `NotMeasured`
@@ -89,8 +89,7 @@ class StoredMeasurements:
     arrays: Mapping[str, Any]
     absent: tuple[NumberPath, ...]
     sentence: str  # what to do about an absent number
-    tied: bool | None = None
-    post_norm: bool | None = None
+    model: KnownOfModel = UNKNOWN
 
     def for_rules(self) -> Measurements[Any]:
         """Return it as claims are judged from: to ask for an absent number raises `NotMeasuredError`."""
@@ -106,7 +105,7 @@ class StoredMeasurements:
             for name, table in self.tables.items()
         }
         metrics = lacking(self.metrics, self.absent, asked)
-        return Measurements(metrics, Stored(tables, asked), Stored(self.arrays, asked), self.tied, self.post_norm)
+        return Measurements(metrics, Stored(tables, asked), Stored(self.arrays, asked), self.model)
 
 
 def lacking(value: Any, absent: Iterable[NumberPath], asked: Asked) -> Any:

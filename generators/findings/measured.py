@@ -46,18 +46,32 @@ def row_of(row: type[R], found: object, **more: Any) -> R:
 
 
 @dataclass(frozen=True)
+class KnownOfModel:
+    """What decides claims by the architecture alone, where stored results know it.
+
+    `tied`: its output embedding is its token embedding; `post_norm`: its blocks end with a norm; `shares_block`: one
+    block is used in all layers.
+    """
+
+    tied: bool | None = None
+    post_norm: bool | None = None
+    shares_block: bool = False
+
+
+UNKNOWN = KnownOfModel()
+
+
+@dataclass(frozen=True)
 class Measurements(Generic[M]):
     """What a finding measured: numbers by the names of its definition, tables, and arrays for its figures.
 
-    Nothing in it is judged; absent numbers are None. `tied` says whether the model's output embedding is its token
-    embedding, `post_norm` whether its blocks end with a norm, where stored results know.
+    Nothing in it is judged; absent numbers are None.
     """
 
     metrics: M
     tables: dict[str, Table] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
-    tied: bool | None = None
-    post_norm: bool | None = None
+    model: KnownOfModel = UNKNOWN
 
 
 class StoredChance(TypedDict):

@@ -9,6 +9,7 @@ from scipy.special import softmax
 from generators.findings import plantings
 from generators.findings.anchor import FINDING
 from generators.findings.inputs import Inputs
+from generators.findings.measured import KnownOfModel
 from tests import synthetic
 from tests.findings.stand_in import StandIn, measure_run
 
@@ -196,6 +197,11 @@ def test_a_loss_that_hangs_on_one_number_is_found(costs, verdict):
     assert len(one["others"]) == 99
     assert one["zeroed"]["mean"] == pytest.approx(costs.get(CHANNEL, 0), rel=0.05, abs=1e-9)
     assert claims_of(found)["loss-hangs-on-one"].verdict == verdict
+
+
+def test_where_a_norm_bounds_activations_none_could_be_large():
+    found = replace(measure_run(FINDING, WIDE, states=massive(200.0)), model=KnownOfModel(post_norm=True))
+    assert {claims_of(found)[name].verdict for name in ("massive-at-first", "beyond-float16")} == {"untested"}
 
 
 def test_without_a_loss_or_with_few_channels_nothing_hangs_on_one():

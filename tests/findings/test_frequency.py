@@ -288,6 +288,13 @@ def test_other_claims(metrics, claim, null, limit, changed, verdict, threshold):
     assert found.value == next(iter(changed.values()))
 
 
+def test_no_channel_is_that_of_frequency_where_none_exceeds_chance(metrics):
+    """Even rank 1 could not hold then."""
+    chance = {"frequency_channel": synthetic.null(0.98, 0.99)}
+    claim = claim_of(synthetic.measured_with(metrics, {"chance": chance}, ln2_channel_rank=1), "frequency-is-ln2")
+    assert claim.verdict == "untested"
+
+
 def test_what_the_pictures_show_is_told():
     result = found(1, raising(3))
     alt, m = synthetic.alts(FREQUENCY, result), result.metrics

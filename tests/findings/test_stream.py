@@ -8,6 +8,7 @@ import pytest
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.findings import plantings
+from generators.findings.measured import KnownOfModel
 from generators.findings.running import FOLDS, folds_of
 from generators.findings.stream import FINDING
 from generators.findings.stream.figures import same_signs
@@ -212,7 +213,8 @@ def test_a_mean_that_the_model_needs(planted, verdict):
     found = result.metrics["mean_removed"]
     assert found["share"] == pytest.approx(0.04 / 1.04, abs=0.01)
     assert found["cost"] == pytest.approx((1 + planted) * 0.04 * D, rel=0.05)
-    claim, tied = (claims_of(replace(result, tied=tied))["needs-the-mean"] for tied in (False, True))
+    known = [replace(result, model=KnownOfModel(tied=tied)) for tied in (False, True)]
+    claim, tied = (claims_of(one)["needs-the-mean"] for one in known)
     assert claim.verdict == tied.verdict == verdict
     assert "says little about training" not in claim.answer
     assert ("says little about training" in tied.answer) == (verdict == "holds")
@@ -236,4 +238,4 @@ def test_states_that_avoid_the_vector_of_ones(centred, verdict, value):
     result = measure_run(FINDING, ARCH, P, states=states)
     assert result.metrics["all_ones"]["value"] == pytest.approx(value, abs=0.05)
     assert claims_of(result)["avoids-all-ones"].verdict == verdict
-    assert claims_of(replace(result, post_norm=True))["avoids-all-ones"].verdict == "untested"
+    assert claims_of(replace(result, model=KnownOfModel(post_norm=True)))["avoids-all-ones"].verdict == "untested"

@@ -110,6 +110,18 @@ def test_a_mean_must_have_ten_times_the_mean_variance(length, verdict):
     assert claim.verdict == verdict
 
 
+def test_a_mean_that_a_cluster_makes_depends_on_it():
+    """Tokens that lie in one spot, far from all others, point the mean and the first direction at themselves."""
+    rng = np.random.default_rng(3)
+    E = rng.standard_normal((400, D)) @ np.diag([3.0, *[1.0] * (D - 1)])
+    E[:, 1] += 2
+    E[:200] = 30 * np.eye(D)[2] + 1e-3 * rng.standard_normal((200, D))
+    claim = of_the_mean(compute(E))
+    assert claim.verdict == "holds"
+    assert claim.depends_on == "whether tokens in one spot count"
+    assert "without the 200 tokens in one spot" in claim.answer
+
+
 def test_a_mean_along_the_widest_spread_is_one():
     E = np.random.default_rng(3).standard_normal((V, D)) * np.where(np.arange(D) < 2, 8.0, 0.5)
     E -= E.mean(axis=0)

@@ -33,8 +33,11 @@ def rests_on_first(m: AnchorMetrics) -> Evidence:
     )
 
 
-@claim("massive-at-first", holds=100.0, form="{:.0f} times", elsewhere=ELSEWHERE)
-def massive_at_first(m: AnchorMetrics) -> Evidence:
+@claim("massive-at-first", holds=100.0, form="{:.0f} times", elsewhere=ELSEWHERE, with_arrays=True)
+def massive_at_first(measured: Measurements[AnchorMetrics]) -> Evidence | Untested:
+    m = measured.metrics
+    if measured.model.post_norm:
+        return Untested("bounded")
     row = massive(m["stages"])
     return Evidence(
         row["over_median"],
@@ -84,8 +87,11 @@ def by_position(m: AnchorMetrics) -> Evidence | Untested:
     )
 
 
-@claim("beyond-float16", holds=FLOAT16, partly=FLOAT16 / 2, form="{:,.0f}")
-def beyond_float16(m: AnchorMetrics) -> Evidence:
+@claim("beyond-float16", holds=FLOAT16, partly=FLOAT16 / 2, form="{:,.0f}", with_arrays=True)
+def beyond_float16(measured: Measurements[AnchorMetrics]) -> Evidence | Untested:
+    m = measured.metrics
+    if measured.model.post_norm:
+        return Untested("bounded")
     row = max(m["largest"], key=lambda row: row["size"])
     first = next((row["layer"] for row in m["largest"] if row["size"] >= FLOAT16), None)
     return Evidence(row["size"], {"row": row, "first": first, "windows": m["ran"]["windows"]})

@@ -46,13 +46,21 @@ def is_ln2(m: FrequencyMetrics) -> Evidence | Untested:
     if len(m["ln2_tied"]) > 1:
         return Untested("tied")
     rho, nulls = abs(m["ln2_channel_rho"]), m["chance"]
-    beyond = rho > nulls["frequency_channel"]["limit"] and rho >= nulls["drift"]["limit"] + CLEARLY
+    if not _beyond_chance(m, abs(m["frequency_channel"]["rho"])):
+        return Untested("no-frequency-channel")
     return Evidence(
         m["ln2_channel_rank"],
         chance=nulls["ln2_channel_rank"],
         interval=m["intervals"]["ln2_channel_rank"],
-        extra_condition_met=rho >= SMALLEST_RHO and beyond,
+        extra_condition_met=_beyond_chance(m, rho),
     )
+
+
+def _beyond_chance(m: FrequencyMetrics, rho: float) -> bool:
+    nulls = m["chance"]
+    if nulls is None:
+        return False
+    return rho >= max(SMALLEST_RHO, nulls["drift"]["limit"] + CLEARLY) and rho > nulls["frequency_channel"]["limit"]
 
 
 @claim("frequent-shorter", sense="at most", holds=SHORTER, form="{:.2f}", clearly=CLEARLY, shorter=SHORTER)

@@ -54,8 +54,11 @@ def inexact(measured: Measurements[HeadsMetrics]) -> Evidence | Untested:
     return Evidence(retained, said, baseline=without, interval=(low, high))
 
 
-@claim("positions-foretell-heads", holds=0.5, form="{:+.2f}", attends=ATTENDS)
-def foretold(m: HeadsMetrics) -> Evidence | Untested:
+@claim("positions-foretell-heads", holds=0.5, form="{:+.2f}", attends=ATTENDS, with_arrays=True)
+def foretold(measured: Measurements[HeadsMetrics]) -> Evidence | Untested:
+    m = measured.metrics
+    if measured.model.shares_block:
+        return Untested("one-block")
     found = m["forecast"]
     if found is None:
         return Untested("no-table")

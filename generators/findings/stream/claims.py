@@ -68,7 +68,7 @@ def its_own(m: StreamMetrics) -> Evidence | Untested:
 
 @claim("avoids-all-ones", sense="at most", form=two, few=FEW_ONES, with_arrays=True)
 def all_ones(measured: Measurements[StreamMetrics]) -> Evidence | Untested:
-    if measured.post_norm:
+    if measured.model.post_norm:
         return Untested("centered")
     found = measured.metrics["all_ones"]
     holds_at = min(found["chance"]["limit"], FEW_ONES)
@@ -83,7 +83,7 @@ def needs_the_mean(measured: Measurements[StreamMetrics]) -> Evidence | Untested
     if found["times"] is None:
         return Untested("free-shifts")
     interval = (found["times_low"], found["times_high"])
-    said = {"tied": measured.tied and found["unit"].startswith("nats")}  # a cosine uses no output embedding
+    said = {"tied": measured.model.tied and found["unit"].startswith("nats")}  # a cosine uses no output embedding
     return Evidence(found["times"], said, baseline=1.0, interval=interval, extra_condition_met=found["low"] > 0)
 
 

@@ -11,7 +11,7 @@ from generators.findings.wording import words_of
 
 FINDING = Finding(
     name="token_svd",
-    version=2,
+    version=3,
     words=words_of(__name__),
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS),

@@ -1,22 +1,31 @@
 from collections.abc import Iterator
 
-from generators.findings.facts import TOKEN_NORM, EntityCount, EntityNames, EntityNumbers, Fact, Facts, by_id
+from generators.findings.facts import TOKEN_NORM, EntityCount, EntityNames, EntityNumbers, Fact, Facts, by_id, rows
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
-from generators.findings.token_svd.measure import TokenSvdMetrics
+from generators.findings.token_svd.measure import TokenSvdMetrics, WithoutCluster
 
 APART = 0.9
 LONG = 10  # smallest energy of a mean that counts, in mean variances per direction
 
 
-@claim("first-is-mean", holds=0.95, long=LONG)
-def first_is_mean(m: TokenSvdMetrics) -> Evidence:
+@claim("first-is-mean", holds=0.95, long=LONG, with_arrays=True)
+def first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Evidence:
+    m = measured.metrics
+    rest = {
+        f"without the {row['tokens']} tokens in one spot": Evidence(
+            row["cosine_first_mean"], extra_condition_met=row["mean_energy"] >= LONG
+        )
+        for row in rows(measured, "without_cluster", WithoutCluster)
+    }
     return Evidence(
         abs(m["cosine_first_mean"]),
         {"turned": m["chance"]["turned_mean"]["median"]},
         chance=m["chance"]["cosine_first_mean"],
         interval=m["intervals"]["cosine_first_mean"],
         extra_condition_met=m["mean_energy"] >= LONG,
+        otherwise=rest,
+        choice="whether tokens in one spot count",
     )
 
 

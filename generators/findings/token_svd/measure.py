@@ -5,8 +5,9 @@ from typing_extensions import TypedDict
 
 from generators.findings import token_cells
 from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
-from generators.findings.measured import Interval, Measurements, StoredChance
+from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.findings.outliers.clump import crowding, find_clump
 from generators.findings.sizes import check_tokens, nonconstant_positions
 from generators.findings.token_svd import separation
 from generators.maths.blocks import norms, spread_ids
@@ -88,6 +89,14 @@ class TokenSvdIntervals(TypedDict):
     plane: Interval | None
 
 
+class WithoutCluster(TypedDict):
+    """The first direction and the mean without the `tokens` that lie in one spot."""
+
+    tokens: int
+    cosine_first_mean: float
+    mean_energy: float
+
+
 class TokenSvdMetrics(TypedDict):
     """Cosine of the first direction with the mean, strengths, and what the next two tell apart.
 
@@ -160,7 +169,24 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
     columns = {"token_scores": scores[:, :3], "token_norm": lengths}
     if shares is not None:
         columns["token_overlap"] = shares
-    return Measurements(metrics, arrays=_arrays(columns, kinds, inputs.vocabulary))
+    return Measurements(metrics, _without_cluster(E, total), _arrays(columns, kinds, inputs.vocabulary))
+
+
+def _without_cluster(E: Float[Array, "V d"], total: Float[Array, "d d"]) -> dict[str, Table]:
+    """Return a table of one row, or none where no tokens lie in one spot."""
+    clump = find_clump(E, crowding(E))
+    if clump is None:
+        return {}
+    members = E[clump.members].astype(np.float64)
+    count = len(E) - len(members)
+    rest = (total - members.T @ members) / count
+    mean = (E.sum(axis=0, dtype=np.float64) - members.sum(axis=0)) / count
+    row = WithoutCluster(
+        tokens=len(members),
+        cosine_first_mean=abs(_cosine(np.linalg.eigh(rest)[1][:, -1], mean)),
+        mean_energy=float(mean @ mean / max(np.trace(rest) - mean @ mean, np.finfo(np.float64).tiny) * len(mean)),
+    )
+    return {"without_cluster": table_of("Without the tokens in one spot", WithoutCluster, [row])}
 
 
 def _oriented(vectors: Float[Array, "d m"], mean: Float[Array, " d"]) -> Float[Array, "d m"]:
