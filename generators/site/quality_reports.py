@@ -126,27 +126,6 @@ class Fuzz(Tried):
     limits: Limits
 
 
-class Timed(StoredPart):
-    """What one way to compute models takes."""
-
-    way: str
-    seconds: float = Field(ge=0)
-
-
-class Timings(QualityReport):
-    """Made-up models of GPT-2's shape: what computing them takes, and on which machine."""
-
-    machine: str
-    models: int
-    rows: list[Timed] = Field(min_length=1)
-
-
-class Benchmark(StoredPart):
-    """What a whole `atlas compute` takes, one way and another."""
-
-    whole: Timings
-
-
 class OracleRow(StoredPart):
     """One type of model, and of each thing that was compared whether it agrees; None where it has no such thing."""
 
@@ -190,74 +169,13 @@ class Oracle(StoredPart):
         return max((row.findings or 0, row.asked or self.findings) for row in self.rows)
 
 
-class LookAlikesOfOne(StoredPart):
-    """One model: how many tables of other types it was read by, which read it rightly and which wrongly, and how."""
-
-    model_type: str
-    variant: str | None
-    tables: int
-    right: tuple[str, ...]
-    wrong: dict[str, str]
-
-
-class LookAlikes(QualityReport):
-    """Models of every type, read by the tables of other families (`--family`)."""
-
-    torch: str
-    transformers: str
-    tolerance: float
-    families: int
-    rows: tuple[LookAlikesOfOne, ...] = Field(min_length=1)
-
-    @property
-    def types(self) -> dict[str, list[LookAlikesOfOne]]:
-        found: dict[str, list[LookAlikesOfOne]] = {}
-        for row in self.rows:
-            found.setdefault(row.model_type, []).append(row)
-        return found
-
-    @property
-    def pairs(self) -> int:
-        """Return how many pairs of a model and a table were tried."""
-        return sum(row.tables for row in self.rows)
-
-    @property
-    def right(self) -> int:
-        """Return how many pairs are read rightly."""
-        return sum(len(row.right) for row in self.rows)
-
-    @property
-    def wrong(self) -> int:
-        """Return how many pairs are read wrongly."""
-        return sum(len(row.wrong) for row in self.rows)
-
-
-class Untabled(QualityReport):
-    """Types of model that no table describes, made small: by what the atlas made of them."""
-
-    transformers: str
-    read: tuple[str, ...]
-    read_in_a_part: tuple[str, ...]
-    refused: tuple[str, ...]
-    not_built: tuple[str, ...]
-    wrong: dict[str, str]
-
-    @property
-    def tried(self) -> int:
-        """Return how many types were made and opened."""
-        return len(self.read) + len(self.read_in_a_part) + len(self.refused) + len(self.wrong)
-
-
 # Name -> what it holds: `make <name>` writes it to `results/<name>.json`.
 REPORTS: dict[str, type[StoredPart]] = {
     "nulls": NullDraws,
     "planted": Planted,
     "oracle": Oracle,
-    "lookalikes": LookAlikes,
-    "untabled": Untabled,
     "fuzz": Fuzz,
     "crash": Tried,
-    "bench": Benchmark,
 }
 
 

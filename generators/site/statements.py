@@ -112,7 +112,9 @@ def _answers(lessons: Mapping[str, Lesson], in_first: Collection[str]) -> dict[s
 
 
 def _statement(entry: Mapping[str, Any], known: Mapping[str, AnsweredBy], series: Mapping[str, str]) -> Statement:
-    says, names, status = entry["says"], entry.get("by", []), entry.get("status", STATUSES[0])
+    says, status = entry["says"], entry.get("status", STATUSES[0])
+    same = next((name[1:] for name in entry.get("by", []) if name[0] == "="), None)
+    names = [name.removeprefix("=") for name in entry.get("by", [])]
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"{FILE}: “{says}” names what is neither a claim nor a finding: {', '.join(unknown)}.")
     if (
@@ -125,7 +127,5 @@ def _statement(entry: Mapping[str, Any], known: Mapping[str, AnsweredBy], series
     name = str(entry.get("series", ""))
     if name in series:
         answers.append(AnsweredBy(series[name], f"series/{name}/"))
-    if (same := entry.get("same")) is not None and same not in names:
-        raise InputError(f"{FILE}: “{says}” is the same as {same}, which isn't among its answers.")
     others = entry.get("about") == "others"
     return Statement(says, status, tuple(answers), entry.get("why"), others, known[same] if same else None)

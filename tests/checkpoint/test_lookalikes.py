@@ -16,7 +16,6 @@ from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
 from generators.compute.plan import open_model, prepare
 from generators.findings import FINDINGS
-from generators.site import quality_reports
 from generators.site.view import titled
 from tests.checkpoint import lookalikes
 from tests.checkpoint.lookalikes import NO_TYPE, Outcome, others, outcome, row, small
@@ -153,15 +152,10 @@ def test_what_is_published_of_pairs():
     found = Outcome(OracleCase(NO_TYPE, "cwm"), ["llama"], {"gemma": "positions: 4.7"}, {"bert": "a sentence"})
     kept = {"right": ["llama"], "wrong": {"gemma": "positions: 4.7"}}
     assert row(found) == {"model_type": "cwm", "variant": None, "tables": 3, **kept}
-    there = quality_reports.read(lookalikes.RESULTS.parent, "lookalikes")
-    assert there.wrong == 0
-    assert len(there.types) >= 80
-    assert there.right == sum(len(row.right) for row in there.rows) < there.pairs
-    rows = [("cwm", None, ["llama"]), ("llama", None, ["mistral"]), ("llama", "biases", [])]
-    said = [{"model_type": k, "variant": v, "tables": 3, "right": r, "wrong": {}} for k, v, r in rows]
-    head = {"date": "", "commit": "", "torch": "", "transformers": "", "tolerance": 1e-4, "families": 4}
-    report = quality_reports.LookAlikes.model_validate({**head, "rows": said})
-    assert (report.pairs, report.right, report.wrong) == (9, 2, 0)
+    there = json.loads(lookalikes.RESULTS.read_text("utf-8"))["rows"]
+    assert not any(row["wrong"] for row in there)
+    assert len({row["model_type"] for row in there}) >= 80
+    assert sum(len(row["right"]) for row in there) < sum(row["tables"] for row in there)
 
 
 # Types that were once read wrongly as Llama, and others by other tables.

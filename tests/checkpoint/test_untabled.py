@@ -10,7 +10,6 @@ from generators.checkpoint.sources import Places
 from generators.compute.plan import Opened, open_model, plan, prepare
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
-from generators.site import quality_reports
 from tests.checkpoint.oracle import untabled
 from tests.checkpoint.oracle.untabled import ABOUT_TOKENS
 from tests.checkpoint.test_misreadings import noise
@@ -67,4 +66,4 @@ def test_a_type_of_transformers_is_read_rightly_or_refused(transformers, kind, t
 def test_what_is_stored_of_all_types_is_right():
     stored = json.loads(untabled.RESULTS.read_text("utf-8"))
     assert stored["wrong"] == {}
-    assert quality_reports.read(untabled.RESULTS.parent, "untabled").tried >= 100
+    assert sum(len(stored[name]) for name in ("read", "read_in_a_part", "refused")) >= 100

@@ -161,11 +161,9 @@ def into(tmp_path, monkeypatch):
 
 def test_figures_are_stored_and_read(into, monkeypatch):
     costs.bench(models=2, small=True, write=True)
-    found = quality_reports.read(into, "bench")
-    assert [row.way for row in found.whole.rows] == ["one after another", "--jobs"]
-    assert all(row.seconds > 0 for row in found.whole.rows)
     stored = json.loads((into / "bench.json").read_text())
-    assert all(row["memory_mib"] > 50 for row in stored["whole"]["rows"])
+    assert [row["way"] for row in stored["whole"]["rows"]] == ["one after another", "--jobs"]
+    assert all(row["memory_mib"] > 50 and row["seconds"] > 0 for row in stored["whole"]["rows"])
     assert {"helix", "outliers"} < {row["name"] for row in stored["findings"]["rows"]}
     monkeypatch.setitem(costs.SHAPES, "tiny", TINY)
     costs.large(["tiny"], ["gains"], write=True)
@@ -195,8 +193,8 @@ def test_two_builds_of_a_model_are_alike(tmp_path):
 
 
 def test_stored_figures_are_of_every_way():
-    stored = quality_reports.read(ROOT / "results", "bench")
-    assert {row.way for row in stored.whole.rows} >= {"one after another", "--jobs", "cluster"}
+    stored = json.loads((ROOT / "results" / "bench.json").read_text())
+    assert {row["way"] for row in stored["whole"]["rows"]} >= {"one after another", "--jobs", "cluster"}
 
 
 @pytest.mark.parametrize("name", quality_reports.REPORTS)
