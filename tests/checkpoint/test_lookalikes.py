@@ -1,5 +1,6 @@
 """A model of one type by the table of another: read rightly or refused. Weights are made here, or by transformers."""
 
+import json
 import random
 from pathlib import Path
 from types import SimpleNamespace

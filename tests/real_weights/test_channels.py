@@ -6,7 +6,7 @@ from scipy.stats import ortho_group, spearmanr
 
 from tests.real_weights.measured import each, row, shows
 
-NO_TOKENS = "The token embedding isn't in this checkpoint."
+NO_TOKENS = "This model has no token embedding, or the checkpoint lacks it."
 GPT2 = [
     row("channels-for-90", "47", lambda m: m["channels_for_90"]),
     row("channels-for-95", "52", lambda m: m["channels_for_95"]),

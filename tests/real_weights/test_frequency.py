@@ -26,7 +26,7 @@ def test_long_tokens_of_minilm_are_frequent(minilm_l6):
 
 
 # frequency-channel, frequency-is-ln2, frequent-shorter
-test_verdicts = judges("frequency", stdlib="fails fails holds", minilm_l6="fails fails fails")
+test_verdicts = judges("frequency", stdlib="fails untested holds", minilm_l6="fails untested fails")
 
 
 @pytest.mark.parametrize("model", ["stdlib", "minilm_l6"])

@@ -13,7 +13,7 @@ def test_the_clump_of_minilm_holds_its_unused_tokens(minilm_l6):
     assert clump["size"] == pytest.approx(1755, abs=5)
     assert (claim.verdict, claim.chance.limit) == ("holds", 0)
     others = clump["size"] - clump["named_unused"]["in_clump"]
-    assert f"their location suggests that the other {others} were hardly trained either." in claim.answer
+    assert f"the other {others} were probably hardly trained either." in claim.answer
 
 
 def test_the_clump_of_stdlib_gpt2_is_what_it_was_never_trained_on(stdlib):

@@ -152,7 +152,11 @@ def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, hol
         "source": "counts",
         "chance": {"frequency_channel": null, "drift": {**null, "limit": 0.1}},
     }
-    known = {} if limit is None else {**chance, "intervals": {"frequency_channel": [0.6, 0.8]}, "probe": None}
+    known = (
+        {"proxy": False}
+        if limit is None
+        else {**chance, "intervals": {"frequency_channel": [0.6, 0.8]}, "probe": None}
+    )
     frequency = Measurements({**IN_USE["frequency"].metrics, **known})
     said = notes(entities(page({"frequency": frequency}), "channel"), 2)
     assert ("The frequency channel: of all channels, it correlates most" in said) == holds

@@ -21,4 +21,5 @@ FINDING = Finding(
     figures=figures.figures,
     facts=claims.FACTS,
     signature="svd-plane",
+    asks_about=("outliers",),  # is the mean that of tokens in one spot?
 )

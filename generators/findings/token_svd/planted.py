@@ -27,7 +27,7 @@ CONTROLS = Controls(
             "space-plane",
             "distance of words from other tokens, in standard deviations",
             split_by_space,
-            (8, 5, 4, 3, 2, 1, 0),
+            (5, 4, 3, 2, 1, 0),
         ),
     ),
     preserved_by={
