@@ -75,7 +75,7 @@ SWEPT = ("channel", "cost", "unigram_rho")
 VALUE = ("channel", "layer", "token_there", "next_token")
 IN_USE: dict[str, Measurements[Any]] = {
     "channel_use": Measurements(
-        {"unit": "nats per token", "swept_windows": 32, "ran": {"windows": 32}},
+        {"unit": "nats per token", "swept_windows": 32, "ran": {"windows": 32}, "proxy": False},
         tables={
             "channels": Table("held", WHY, ((2, "frequency", 0.5, 0.4, 0.6),)),
             "swept": Table("all held", SWEPT, ((0, 0.1, None), (1, 0, None), (2, 0.5, -0.3))),
@@ -152,11 +152,10 @@ def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, hol
         "source": "counts",
         "chance": {"frequency_channel": null, "drift": {**null, "limit": 0.1}},
     }
-    known = (
-        {"proxy": False}
-        if limit is None
-        else {**chance, "intervals": {"frequency_channel": [0.6, 0.8]}, "probe": None}
-    )
+    intervals = {"frequency_channel": [0.6, 0.8]}
+    known = {**chance, "intervals": intervals, "probe": None}
+    if limit is None:
+        known |= {"chance": None, "intervals": None}
     frequency = Measurements({**IN_USE["frequency"].metrics, **known})
     said = notes(entities(page({"frequency": frequency}), "channel"), 2)
     assert ("The frequency channel: of all channels, it correlates most" in said) == holds
