@@ -90,7 +90,9 @@ IN_USE: dict[str, Measurements[Any]] = {
             "channel_rho": {"frequency": [0.1, 0.2, -0.7], "norm": [0, 0, 0], "index": [0, 0, 0]},
             "n_tokens": 8,
             "n_channels": 3,
-            "proxy": True,
+            "proxy": False,
+            "chance": None,
+            "intervals": None,
         }
     ),
 }
@@ -153,9 +155,7 @@ def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, hol
         "chance": {"frequency_channel": null, "drift": {**null, "limit": 0.1}},
     }
     intervals = {"frequency_channel": [0.6, 0.8]}
-    known = {**chance, "intervals": intervals, "probe": None}
-    if limit is None:
-        known |= {"chance": None, "intervals": None}
+    known = {} if limit is None else {**chance, "intervals": intervals, "probe": None}
     frequency = Measurements({**IN_USE["frequency"].metrics, **known})
     said = notes(entities(page({"frequency": frequency}), "channel"), 2)
     assert ("The frequency channel: of all channels, it correlates most" in said) == holds
