@@ -18,7 +18,7 @@ from generators.findings.contract import Finding
 from generators.findings.growing import NumberPath, StoredMeasurements, with_nulls
 from generators.findings.inputs import RUN
 from generators.findings.judging import Claim, Verdict
-from generators.findings.measured import KnownOfModel, Measurements
+from generators.findings.measured import UNKNOWN, KnownOfModel, Measurements
 
 NOT_YET = "It has not been computed for this model yet."
 NOT_MEASURED = "This number was not measured when the model was computed; compute it again with: atlas compute {}."
@@ -105,7 +105,7 @@ def judged_finding(
         metrics, absent = read_metrics(finding.metrics, stored.metrics)
     except ValidationError:
         return _not_shown(finding, OTHER_FORM)
-    known = KnownOfModel() if of is None else KnownOfModel(of.tied, of.post_norm, of.shares_block)
+    known = UNKNOWN if of is None else KnownOfModel(of.tied, of.post_norm, of.shares_block)
     sentence = NOT_MEASURED.format(name)
     measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, sentence, known)
     try:

@@ -31,11 +31,11 @@ class SeriesMember:
         """Return by claim in what unit the cost of a change was measured: loss, or a cosine without a head."""
         found = {}
         for one in self.judged.findings:
-            for rule in one.finding.rules:
+            for rule in (rule for rule in one.finding.rules if rule.measured_in):
                 at: Any = one.stored.metrics if one.stored else None
-                for part in filter(None, rule.measured_in.split(".")):
+                for part in rule.measured_in.split("."):
                     at = (at or {}).get(part)
-                if rule.measured_in and at:
+                if at:
                     found[rule.id] = at
         return found
 

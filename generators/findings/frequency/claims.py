@@ -4,6 +4,7 @@ import numpy as np
 
 from generators.base.text import two
 from generators.findings import facts
+from generators.findings.frequency.chances import FrequencyChances
 from generators.findings.frequency.measure import FrequencyMetrics
 from generators.findings.judging import Evidence, Untested, claim, judge
 from generators.findings.measured import Measurements
@@ -46,20 +47,17 @@ def is_ln2(m: FrequencyMetrics) -> Evidence | Untested:
     if len(m["ln2_tied"]) > 1:
         return Untested("tied")
     rho, nulls = abs(m["ln2_channel_rho"]), m["chance"]
-    if not _beyond_chance(m, abs(m["frequency_channel"]["rho"])):
+    if not _beyond_chance(nulls, abs(m["frequency_channel"]["rho"])):
         return Untested("no-frequency-channel")
     return Evidence(
         m["ln2_channel_rank"],
         chance=nulls["ln2_channel_rank"],
         interval=m["intervals"]["ln2_channel_rank"],
-        extra_condition_met=_beyond_chance(m, rho),
+        extra_condition_met=_beyond_chance(nulls, rho),
     )
 
 
-def _beyond_chance(m: FrequencyMetrics, rho: float) -> bool:
-    nulls = m["chance"]
-    if nulls is None:
-        return False
+def _beyond_chance(nulls: FrequencyChances, rho: float) -> bool:
     return rho >= max(SMALLEST_RHO, nulls["drift"]["limit"] + CLEARLY) and rho > nulls["frequency_channel"]["limit"]
 
 

@@ -139,7 +139,8 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     n, folds = windows.ids.shape[1], running.folds_of(windows.files)
     stages = [Moments(folds=folds, n=n, d=d) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
-    basis = _basis(inputs)
+    P = nonconstant_positions(inputs.weights)
+    basis = None if P is None or P.shape[1] != d else right_singular_vectors(P, subspace_size(*P.shape))
     rows, points = [], []
     for layer, moments in enumerate(stages):
         row, scores = _stage(layer, moments, basis)
@@ -151,7 +152,7 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         layers=rows,
         middle=middle,
         incoherence_by_chance=_chance(stages[middle]),
-        has_position_embedding=nonconstant_positions(inputs.weights) is not None,
+        has_position_embedding=P is not None,
         chance_in_P=None if basis is None else basis.shape[1] / d,
         all_ones=_all_ones(stages[middle]),
         mlps=mlps,
@@ -163,13 +164,6 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         title = "What the MLPs write, by position and by token"
         tables["mlps"] = table_of(title, MlpRow, mlps)
     return Measurements(metrics, tables, {"curves": np.stack(points).astype(np.float32)})
-
-
-def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
-    P = nonconstant_positions(inputs.weights)
-    if P is None or P.shape[1] != inputs.architecture.d_model:
-        return None
-    return right_singular_vectors(P, subspace_size(*P.shape))
 
 
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:

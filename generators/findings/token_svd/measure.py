@@ -169,10 +169,12 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
     columns = {"token_scores": scores[:, :3], "token_norm": lengths}
     if shares is not None:
         columns["token_overlap"] = shares
-    return Measurements(metrics, _without_cluster(E, total), _arrays(columns, kinds, inputs.vocabulary))
+    return Measurements(metrics, _without_cluster(E, total, mean), _arrays(columns, kinds, inputs.vocabulary))
 
 
-def _without_cluster(E: Float[Array, "V d"], total: Float[Array, "d d"]) -> dict[str, Table]:
+def _without_cluster(
+    E: Float[Array, "V d"], total: Float[Array, "d d"], mean: Float[Array, " d"]
+) -> dict[str, Table]:
     """Return a table of one row, or none where no tokens lie in one spot."""
     clump = find_clump(E, crowding(E))
     if clump is None:
@@ -180,7 +182,7 @@ def _without_cluster(E: Float[Array, "V d"], total: Float[Array, "d d"]) -> dict
     members = E[clump.members].astype(np.float64)
     count = len(E) - len(members)
     rest = (total - members.T @ members) / count
-    mean = (E.sum(axis=0, dtype=np.float64) - members.sum(axis=0)) / count
+    mean = (mean * len(E) - members.sum(axis=0)) / count
     row = WithoutCluster(
         tokens=len(members),
         cosine_first_mean=abs(_cosine(np.linalg.eigh(rest)[1][:, -1], mean)),
