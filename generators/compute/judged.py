@@ -105,7 +105,7 @@ def judged_finding(
         metrics, absent = read_metrics(finding.metrics, stored.metrics)
     except ValidationError:
         return _not_shown(finding, OTHER_FORM)
-    known = UNKNOWN if of is None else KnownOfModel(of.tied, of.post_norm, of.shares_block)
+    known = UNKNOWN if of is None else KnownOfModel(of.tied, of.post_norm, of.shares_block, of.causal)
     sentence = NOT_MEASURED.format(name)
     measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, sentence, known)
     try:

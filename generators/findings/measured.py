@@ -50,12 +50,13 @@ class KnownOfModel:
     """What decides claims by the architecture alone, where stored results know it.
 
     `tied`: its output embedding is its token embedding; `post_norm`: its blocks end with a norm; `shares_block`: one
-    block is used in all layers.
+    block is used in all layers; `causal`: no query sees a later key.
     """
 
     tied: bool | None = None
     post_norm: bool | None = None
     shares_block: bool = False
+    causal: bool | None = None
 
 
 UNKNOWN = KnownOfModel()

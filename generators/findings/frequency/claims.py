@@ -68,8 +68,14 @@ def shorter(m: FrequencyMetrics) -> Evidence | Untested:
     if m["norm_rho"] is None:
         return Untested("equal")
     drift = m["chance"]["norm_rho"]
-    holds_at = min(SHORTER, drift["limit"] - CLEARLY)
-    return Evidence(m["norm_rho"], chance=drift, interval=m["intervals"]["norm_rho"], holds_at=holds_at)
+    clear = drift["limit"] - CLEARLY
+    return Evidence(
+        m["norm_rho"],
+        chance=drift,
+        interval=m["intervals"]["norm_rho"],
+        holds_at=min(SHORTER, clear),
+        extra_condition_met=m["norm_rho"] <= clear,
+    )
 
 
 def called(found: Measurements[FrequencyMetrics]) -> str:

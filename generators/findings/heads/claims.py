@@ -41,6 +41,8 @@ def previous_token(measured: Measurements[HeadsMetrics]) -> Evidence:
 
 @claim("previous-token-inexact", holds=0.8, partly=0.5, form=share, with_arrays=True, attends=PREVIOUS)
 def inexact(measured: Measurements[HeadsMetrics]) -> Evidence | Untested:
+    if measured.model.causal is False:
+        return Untested("both-sides")
     rows = measured.metrics["heads"]
     heads = [i for i, row in enumerate(rows) if row["on_text"] >= PREVIOUS]
     if not heads:
