@@ -23,7 +23,7 @@ STEADY = 1 / 3  # net angle over summed steps: two steps on for each one back; r
 SMOOTH = 0.5  # correlation of neighbors below which rows form no curve
 ALL = 1 - 1e-6  # share of the variance
 EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
-ROUNDED_EVEN = 1e-3  # std/mean; the same for a table of sines stored in 16 bits
+ROUNDED_EVEN = 1e-3  # the least that chance is taken for, where no jump differs by more than rounding
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
 TIMES = 2.0  # by which the last rows are shorter or longer
 JUMP = 0.10  # of norms or steps
@@ -68,7 +68,9 @@ def _steady(plane: StoredPlane) -> bool:
 
 
 @claim("winding", holds=FEWEST_TURNS, form="{:.2f}")
-def winding(m: HelixMetrics) -> Evidence:
+def winding(m: HelixMetrics) -> Evidence | Untested:
+    if m["sines"] or m["by_formula"]:
+        return Untested("circles" if m["sines"] else "computed-curve")
     null, interval = strictest(m["chance"]["winding"].values()), m["intervals"]["winding"]
     if not m["planes"] or null is None:
         return Evidence(0.0, {"plane": None}, chance=null, interval=interval, form="")
@@ -91,6 +93,8 @@ def winding(m: HelixMetrics) -> Evidence:
     fewest=FEWEST_FOR_START,
 )
 def fraying(m: HelixMetrics) -> Evidence | Untested:
+    if m["sines"] or m["by_formula"]:
+        return Untested("computed-curve")
     null = strictest(m["chance"]["fraying"].values())
     if m["fraying"] is None or null is None:
         return Untested("few-positions")
@@ -116,10 +120,12 @@ def first_position(m: HelixMetrics) -> Evidence | Untested:
 
 @claim("constant-norms", sense="at most", holds=0.05, partly=0.10, form=share)
 def constant_norms(m: HelixMetrics) -> Evidence | Untested:
+    if m["sines"] or m["by_formula"]:
+        return Untested("computed-curve")
     value, null = m["norm_cv"], strictest(m["chance"]["norm_cv"].values(), "at most")
     if m["explained_variance_3d"]["late"] is None and m["n_positions"] >= FEWEST_FOR_START:
         return Untested("equal")
-    if null is None or value <= EXACTLY_EVEN or (m["sines"] and value <= ROUNDED_EVEN):
+    if null is None or value <= EXACTLY_EVEN:
         return Evidence(value, form="")
     return Evidence(value, chance=null, interval=m["intervals"]["norm_cv"])
 
