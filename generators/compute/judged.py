@@ -4,7 +4,7 @@ What can't be shown is said: nothing stored, damaged, measured by an older versi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -105,7 +105,7 @@ def judged_finding(
         metrics, absent = read_metrics(finding.metrics, stored.metrics)
     except ValidationError:
         return _not_shown(finding, OTHER_FORM)
-    known = UNKNOWN if of is None else KnownOfModel(of.tied, of.post_norm, of.shares_block, of.causal)
+    known = UNKNOWN if of is None else KnownOfModel(*(getattr(of, one.name) for one in fields(KnownOfModel)))
     sentence = NOT_MEASURED.format(name)
     measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, sentence, known)
     try:

@@ -57,6 +57,7 @@ class KnownOfModel:
     post_norm: bool | None = None
     shares_block: bool = False
     causal: bool | None = None
+    d_model: int | None = None
 
 
 UNKNOWN = KnownOfModel()

@@ -7,8 +7,9 @@ import pytest
 from generators.base.architecture import Architecture
 from generators.findings import plantings
 from generators.findings.channel_use import FINDING
-from generators.findings.channel_use.measure import _to_sweep
+from generators.findings.channel_use.measure import drawn_to_sweep
 from generators.findings.inputs import Inputs
+from generators.findings.measured import KnownOfModel
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn
@@ -52,11 +53,18 @@ def test_the_channels_that_findings_name_and_all_channels():
     assert metrics["channels"][0]["cost"] == pytest.approx(metrics["swept"][FREQUENT]["cost"])
 
 
-def test_of_many_channels_some_are_drawn_beside_those_named():
-    channels = _to_sweep([700, 3], 768)
-    assert len(channels) == len(set(channels)) in (128, 129, 130)
-    assert {3, 700} <= set(channels)
-    assert channels == _to_sweep([700, 3], 768)
+def test_of_many_channels_some_are_drawn_and_those_that_findings_name_don_t_count_among_them():
+    channels = drawn_to_sweep(768)
+    assert len(channels) == len(set(channels)) == 128
+    assert channels == drawn_to_sweep(768) != drawn_to_sweep(769)
+    result = measured(costs={FREQUENT: 0.3})
+    rows = [{**row, "channel": channel} for row, channel in zip(result.metrics["swept"], channels, strict=True)]
+    named = next(channel for channel in range(768) if channel not in channels)
+    row = {**result.metrics["channels"][0], "channel": rows[FREQUENT]["channel"]}
+    swept = [*rows, {"channel": named, "cost": 0.9, "unigram_rho": -1.0}]
+    found = replace(result, metrics={**result.metrics, "channels": [row], "swept": swept})
+    assert claims_of(found)["leans-on-channel"].value == 2 / 129
+    assert claims_of(replace(found, model=KnownOfModel(d_model=768)))["leans-on-channel"].value == 1 / 128
 
 
 def test_planted_costs():

@@ -3,7 +3,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from generators.base.text import two
-from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, ValueRow, Why
+from generators.findings.channel_use.measure import (
+    ChannelUseMetrics,
+    ChannelUseRow,
+    SweptRow,
+    ValueRow,
+    Why,
+    drawn_to_sweep,
+)
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, rows
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
@@ -18,43 +25,48 @@ def of_frequency(m: ChannelUseMetrics) -> ChannelUseRow | Untested:
     return next((row for row in m["channels"] if row["why"] == "frequency"), Untested("no-channel"))
 
 
-def _swept(m: ChannelUseMetrics, channel: int) -> tuple[SweptRow, list[SweptRow]]:
-    rows = list(m["swept"])
-    return next(row for row in rows if row["channel"] == channel), [row for row in rows if row["channel"] != channel]
+def _swept(measured: Measurements[ChannelUseMetrics], channel: int) -> tuple[SweptRow, list[SweptRow]]:
+    """Return a channel's row and those of the others it is compared with, which no finding chose."""
+    rows, d = measured.metrics["swept"], measured.model.d_model
+    drawn = {row["channel"] for row in rows} if d is None else {*drawn_to_sweep(d)}
+    own = next(row for row in rows if row["channel"] == channel)
+    return own, [row for row in rows if row["channel"] in drawn and row is not own]
 
 
-def rank_of(m: ChannelUseMetrics, channel: int) -> tuple[int, int]:
-    """Return a channel's place among all that were held, most costly first, and how many these are."""
-    own, others = _swept(m, channel)
-    return 1 + sum(other["cost"] >= own["cost"] for other in others), 1 + len(others)
-
-
-@claim("leans-on-channel", sense="at most", holds=RANK, partly=0.05, form=lambda *values: f"p = {two(*values)}")
-def leans(m: ChannelUseMetrics) -> Evidence | Untested:
-    row = of_frequency(m)
+@claim(
+    "leans-on-channel",
+    sense="at most",
+    holds=RANK,
+    partly=0.05,
+    form=lambda *values: f"p = {two(*values)}",
+    with_arrays=True,
+)
+def leans(measured: Measurements[ChannelUseMetrics]) -> Evidence | Untested:
+    row = of_frequency(measured.metrics)
     if isinstance(row, Untested):
         return row
-    rank, count = rank_of(m, row["channel"])
+    own, others = _swept(measured, row["channel"])
+    rank, count = 1 + sum(other["cost"] >= own["cost"] for other in others), 1 + len(others)
     if 1 / count > RANK:
         return Untested("few-channels", {"count": count})
-    median = float(np.median([other["cost"] for other in _swept(m, row["channel"])[1]]))
-    said = {"row": row, "rank": rank, "count": count, "median": median}
+    median = float(np.median([other["cost"] for other in others]))
+    said = {"row": row, "own": own["cost"], "rank": rank, "count": count, "median": median}
     return Evidence(rank / count, said, baseline=0.5, extra_condition_met=row["cost"] > 0)
 
 
-@claim("guess-by-frequency", sense="at most", holds=-0.5, form="{:+.2f}")
-def guess(m: ChannelUseMetrics) -> Evidence | Untested:
-    row = of_frequency(m)
+@claim("guess-by-frequency", sense="at most", holds=-0.5, form="{:+.2f}", with_arrays=True)
+def guess(measured: Measurements[ChannelUseMetrics]) -> Evidence | Untested:
+    row = of_frequency(measured.metrics)
     if isinstance(row, Untested):
         return row
     if row["unigram_rho"] is None:
         return Untested("no-tokens")
-    own, others = _swept(m, row["channel"])
+    own, others = _swept(measured, row["channel"])
     rhos = [other["unigram_rho"] for other in others if other["unigram_rho"] is not None]
     lowest = min(rhos, default=0.0)
     return Evidence(
         row["unigram_rho"],
-        {"row": row, "others": len(others), "lowest": lowest},
+        {"row": row, "own": own["unigram_rho"], "others": len(others), "lowest": lowest},
         baseline=float(np.median(rhos)) if rhos else None,
         extra_condition_met=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
     )

@@ -77,7 +77,7 @@ class ChannelUseMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
-    The model runs on 32 windows once for every channel; if wider than 256, with 128 channels on four windows.
+    The model runs on 32 windows once for every channel; if wider than 256, with 128 channels on at most four windows.
     """
     run = model_of(inputs)
     wide = inputs.architecture.d_model > WIDE
@@ -92,7 +92,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     last = not inputs.architecture.post_norm  # models that end with a block have no final norm
     rows = [_held(run, loss, one, means, before, windows.files, base, last) for one in named]
     batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS)) if wide else windows
-    channels = _to_sweep([channel for channel, _ in named], inputs.architecture.d_model)
+    channels = sorted({*drawn_to_sweep(inputs.architecture.d_model), *(channel for channel, _ in named)})
     swept = _swept(run, batch, channels, means, log_frequency, last)
     values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
     metrics = ChannelUseMetrics(
@@ -133,9 +133,9 @@ def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tup
     return list(found.items())
 
 
-def _to_sweep(named: Sequence[int], d: int) -> list[int]:
-    drawn = np.random.default_rng(CHANNEL_SEED).permutation(d)[: d if d <= WIDE else SWEPT]
-    return sorted({*named, *drawn.tolist()})
+def drawn_to_sweep(d: int) -> list[int]:
+    """Return the channels that are held whatever findings say: all, or some drawn where there are many."""
+    return np.random.default_rng(CHANNEL_SEED).permutation(d)[: d if d <= WIDE else SWEPT].tolist()
 
 
 def _swept(
