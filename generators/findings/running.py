@@ -19,6 +19,7 @@ WINDOWS = 64  # windows of text, unless a finding says otherwise
 SEED = 20231204
 GROUP = 10  # positions, in every finding that makes positions coarser
 RESAMPLES = 1000
+OPENING = 4  # first positions of a window: fixed tokens, and activations far larger than others
 FOLDS = 8  # folds of files, so that windows of one file are left out together
 
 
@@ -60,6 +61,16 @@ class SomeWindows:
 
 def first_windows(windows: Windows, count: int) -> SomeWindows:
     return SomeWindows(windows.ids[:count], windows.inner, windows.files[:count], windows.mask_id)
+
+
+def text_columns(windows: Windows) -> slice:
+    """Return the positions whose means are compared: without the first four, and without the tokenizer's own tokens.
+
+    A token that stands at one place in all windows would be most of what positions differ by, and so would a massive
+    activation at the first tokens. Of windows below 16 tokens, a quarter is left out.
+    """
+    first, last = windows.inner
+    return slice(max(first, 1, min(OPENING, last // 4)), last)
 
 
 def beginnings(windows: Windows, count: int, length: int) -> SomeWindows:

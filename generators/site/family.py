@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from generators.checkpoint.registry import Place
-from generators.findings.stream.claims import RELIABLE
 from generators.findings.stream.measure import StageRow
 from generators.site.changes import UNTESTED, Change, verdict
 from generators.site.claims_along import Along, SeriesMember
@@ -89,7 +88,7 @@ class Survival:
 
 @dataclass(frozen=True)
 class OwnCurve:
-    """The stage where most variance lies between positions, None where no curve is reliable.
+    """The stage where most variance lies between positions, None where no share is surely above 0.
 
     `asked` is the share that the claim asks for, where this stays below; `reference` the model with learned positions
     and its stage.
@@ -239,13 +238,13 @@ def _own_curve(family: SeriesPage) -> Iterator[FamilyLesson]:
     found = None if member is None else _largest(member)
     if found is None:
         return
-    stage, reliable = found
+    stage, sure = found
     rule = next((row.rule for row in family.rows if row.rule.id == OWN_CURVE), None)
     asked = rule.holds if rule is not None and rule.holds is not None and stage["share"] < rule.holds else None
     reference = next((one for one in family.members if one.place == family.series.reference), None)
     theirs = None if reference is None else _largest(reference)
     there = (reference.place, theirs[0]) if reference is not None and theirs is not None and theirs[1] else None
-    yield FamilyLesson("own-curve", FAMILY, OwnCurve(stage if reliable else None, asked, there))
+    yield FamilyLesson("own-curve", FAMILY, OwnCurve(stage if sure else None, asked, there))
 
 
 def _worth(family: SeriesPage) -> Iterator[FamilyLesson]:
@@ -271,16 +270,16 @@ def _worth(family: SeriesPage) -> Iterator[FamilyLesson]:
 
 
 def _largest(member: SeriesMember) -> tuple[StageRow, bool] | None:
-    """Return the stage after the first where most variance lies between positions, and whether its curve is reliable.
+    """Return the stage after the first where most variance lies between positions, and whether any surely does.
 
-    Of reliable ones where there are some; None where the model was not run.
+    Of those with an interval above 0 where there are some; None where the model was not run.
     """
     judged = next((each for each in member.judged.findings if each.finding.name == "stream"), None)
     if judged is None or judged.measured is None:
         return None
     stages: list[StageRow] = judged.measured.metrics["layers"][1:]
-    reliable = [stage for stage in stages if (stage["reliability"] or 0) >= RELIABLE]
-    return max(reliable or stages, key=lambda stage: stage["share"]), bool(reliable)
+    sure = [stage for stage in stages if stage["share_low"] > 0]
+    return max(sure or stages, key=lambda stage: stage["share"]), bool(sure)
 
 
 def _seeds(seeds: SeriesPage) -> Iterator[FamilyLesson]:

@@ -86,13 +86,13 @@ def test_few_channels_leave_the_need_untested():
 
 def test_sums_over_windows():
     states = np.random.default_rng(0).standard_normal((21, 9, 4)).astype(np.float32)
-    sums = PositionSums(folds=np.arange(21) % FOLDS, n=9, d=4)
+    sums = PositionSums(folds=np.arange(21) % FOLDS, n=9, d=4, text=slice(2, 8))
     sums.add(0, states[:8])
     sums.add(8, states[8:])
-    np.testing.assert_allclose(sums.means(), states.mean(axis=0)[1:], atol=1e-5)
+    np.testing.assert_allclose(sums.means(), states.mean(axis=0)[2:8], atol=1e-5)
     some = states[np.isin(np.arange(21) % FOLDS, [1, 3])]
-    np.testing.assert_allclose(sums.means([1, 3]), some.mean(axis=0)[1:], atol=1e-5)
-    np.testing.assert_allclose(sums.variances(), states[:, 1:].reshape(-1, 4).var(axis=0), atol=1e-5)
+    np.testing.assert_allclose(sums.means([1, 3]), some.mean(axis=0)[2:8], atol=1e-5)
+    np.testing.assert_allclose(sums.variances(), states[:, 2:8].reshape(-1, 4).var(axis=0), atol=1e-5)
 
 
 def test_the_first_component_rises_with_position_at_the_same_spread():

@@ -1,6 +1,7 @@
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.findings import plantings
 from generators.findings.measured import KnownOfModel
-from generators.findings.running import FOLDS, folds_of
+from generators.findings.running import FOLDS, folds_of, text_columns
 from generators.findings.stream import FINDING
 from generators.findings.stream.figures import same_signs
 from generators.findings.stream.moments import Moments
@@ -31,7 +32,9 @@ def measured(shares, **weights):
 
 
 def moments_of(states, batches=(5,)):
-    found = Moments(folds=np.arange(len(states)) % FOLDS, n=states.shape[1], d=states.shape[2])
+    found = Moments(
+        folds=np.arange(len(states)) % FOLDS, n=states.shape[1], d=states.shape[2], text=slice(4, states.shape[1])
+    )
     edges = [0, *batches, len(states)]
     for begin, end in pairwise(edges):
         found.add(begin, states[begin:end])
@@ -82,11 +85,18 @@ def test_share_is_free_of_sampling_noise(share):
     assert found.mean() == pytest.approx(share, abs=0.03)
 
 
-def test_the_first_position_is_no_share_of_position():
+def test_what_opens_every_window_is_no_share_of_position():
     states = planted(0.1)
     massive = states.copy()
-    massive[:, 0, 3] = 1000
+    massive[:, :4, 3] = 1000
     assert moments_of(massive).share() == pytest.approx(moments_of(states).share(), abs=1e-6)
+    np.testing.assert_array_equal(moments_of(massive).contexts, moments_of(states).contexts)
+
+
+def test_the_tokenizer_s_own_tokens_and_the_first_four_are_no_text():
+    windows = [SimpleNamespace(inner=inner) for inner in ((0, 32), (1, 31), (6, 32), (0, 12), (0, 2))]
+    columns = [slice(4, 32), slice(4, 31), slice(6, 32), slice(3, 12), slice(1, 2)]
+    assert [text_columns(one) for one in windows] == columns
 
 
 def test_position_means_and_halves_by_any_batches():
@@ -95,10 +105,10 @@ def test_position_means_and_halves_by_any_batches():
     np.testing.assert_array_equal(found.sums, other.sums)
     np.testing.assert_array_equal(found.grams, other.grams)
     np.testing.assert_allclose(found.position_means(), states.mean(axis=0), atol=1e-5)
-    np.testing.assert_allclose(found.halves()[0], states[::2].mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(found.halves()[0], states[::2, 4:].mean(axis=0), atol=1e-5)
     stored = np.arange(len(states)) % FOLDS != 3
     np.testing.assert_allclose(found.position_means(3), states[stored].mean(axis=0), atol=1e-5)
-    np.testing.assert_allclose(found.contexts, states.mean(axis=1), atol=1e-5)
+    np.testing.assert_allclose(found.contexts, states[:, 4:].mean(axis=1), atol=1e-5)
 
 
 def test_the_probe_is_a_ridge_regression_on_windows_left_out():

@@ -172,10 +172,9 @@ def test_what_cant_be_tested_after_a_change_is_no_loss():
     [
         ([STAGE], "Yes: position explains 20 % of the variance at layer 2 (95 % interval 19 % to 21 %)"),
         ([{**STAGE, "share": 0.01}], "Less than the 2 % required: position explains 1 % of the variance"),
-        ([{**STAGE, "reliability": 0.5}], "No: at no layer do the two halves"),
-        ([{**STAGE, "reliability": None}], "No: at no layer do the two halves"),
+        ([{**STAGE, "share_low": -0.1}], "No: at no layer is the share"),
         (
-            [{**STAGE, "reliability": 0.1, "share": 0.9}, {**STAGE, "layer": 3}],
+            [{**STAGE, "share_low": -0.1, "share": 0.9}, {**STAGE, "layer": 3}],
             "Yes: position explains 20 % of the variance at layer 3",
         ),
     ],

@@ -12,6 +12,7 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="position_line",
     words=words_of(__name__),
+    version=2,
     needs=(RUN,),
     uses=("blocks.*.ln1.gain", "blocks.*.ln2.gain"),
     config=("n_layer", "d_model", "post_norm"),

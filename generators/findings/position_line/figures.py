@@ -17,12 +17,13 @@ AXES = ("position", "component 1", "component 2")
 
 def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
     rows, scores = measured.metrics["layers"], upright(measured.arrays["scores"])
+    first = int(measured.arrays.get("positions", [1])[0])
     return [
         Figure(
             "position-line",
             "The curve of positions, layer by layer",
-            partial(draw_line, scores, rows),
-            partial(turn_line, scores, rows),
+            partial(draw_line, scores, first, rows),
+            partial(turn_line, scores, first, rows),
         ),
     ]
 
@@ -36,14 +37,14 @@ def upright(scores: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]:
     return scaled * np.where(rising == 0, 1, rising)[:, None]
 
 
-def draw_line(scores: Float[Array, "layers m 3"], rows: list[LineRow]) -> Any:
+def draw_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow]) -> Any:
     shown = sorted({round(i) for i in np.linspace(0, len(rows) - 1, min(len(rows), MOST_PANELS))})
     figure, axes = style.panels(len(shown), 4, (2.2, 1.9), (0.7, 0.6), sharex=True, sharey=True)
-    positions = np.arange(1, scores.shape[1] + 1)
+    positions = first + np.arange(scores.shape[1])
     for ax, layer in zip(axes, shown, strict=True):
-        first = scores[layer, :, 0]
-        ax.plot(positions, np.polyval(np.polyfit(positions, first, 1), positions), color=style.INK, lw=0.8, ls=":")
-        dots = style.curve_2d(ax, positions, first, positions)
+        leading = scores[layer, :, 0]
+        ax.plot(positions, np.polyval(np.polyfit(positions, leading, 1), positions), color=style.INK, lw=0.8, ls=":")
+        dots = style.curve_2d(ax, positions, leading, positions)
         ax.set_title(f"{_name(layer, len(rows))}: {rows[layer]['line_share']:.0%}")
     style.position_bar(dots, axes)
     figure.supxlabel("position (tokens)")
@@ -51,19 +52,19 @@ def draw_line(scores: Float[Array, "layers m 3"], rows: list[LineRow]) -> Any:
     return figure
 
 
-def turn_line(scores: Float[Array, "layers m 3"], rows: list[LineRow]) -> Curve:
+def turn_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow]) -> Curve:
     m = scores.shape[1]
     along = (np.arange(m) - (m - 1) / 2) / (m / 4)
     stages = tuple(
         Rows(
             _name(layer, len(rows)),
-            1,
+            first,
             np.column_stack([along, points[:, :2]]),
             numbers=_numbers(row),
         )
         for layer, (points, row) in enumerate(zip(scores, rows, strict=True))
     )
-    return Curve(stages, (Colouring("position", np.arange(m + 1.0)),), slider="Layer", axes=AXES)
+    return Curve(stages, (Colouring("position", np.arange(float(first + m))),), slider="Layer", axes=AXES)
 
 
 def _numbers(row: LineRow) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,17 @@ from generators.base.runs import Run
 from generators.findings.inputs import Inputs, Weights, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, drawn
-from generators.findings.running import FOLDS, SEED, Ran, WindowMean, first_windows, folds_of, mean_over_windows, ran
+from generators.findings.running import (
+    FOLDS,
+    SEED,
+    Ran,
+    WindowMean,
+    first_windows,
+    folds_of,
+    mean_over_windows,
+    ran,
+    text_columns,
+)
 from generators.maths import surrogates
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
@@ -45,8 +55,9 @@ class PositionSums:
     folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
     n: int
     d: int
+    text: slice  # the positions that are compared (`text_columns`)
     sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
-    squares: Float[Array, " d"] = field(init=False)  # summed over windows and positions, without position 0
+    squares: Float[Array, " d"] = field(init=False)  # summed over windows and these positions
 
     def __post_init__(self) -> None:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
@@ -56,18 +67,18 @@ class PositionSums:
         """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
         for window, state in enumerate(states, start=begin):
             self.sums[self.folds[window]] += state
-            self.squares += np.einsum("nd,nd->d", state[1:], state[1:], dtype=np.float64)
+            self.squares += np.einsum("nd,nd->d", state[self.text], state[self.text], dtype=np.float64)
 
     def counts(self) -> Float[Array, " folds"]:
         return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
 
     def means(self, folds: slice | list[int] = slice(None)) -> Float[Array, "m d"]:
-        """Return the mean hidden state at each position but the first, of all windows or those of some folds."""
-        return self.sums[folds, 1:].sum(axis=0, dtype=np.float64) / self.counts()[folds].sum()
+        """Return the mean hidden state at each position compared, of all windows or those of some folds."""
+        return self.sums[folds, self.text].sum(axis=0, dtype=np.float64) / self.counts()[folds].sum()
 
     def variances(self) -> Float[Array, " d"]:
-        count = len(self.folds) * (self.n - 1)
-        return self.squares / count - self.means().mean(axis=0) ** 2
+        means = self.means()
+        return self.squares / (len(self.folds) * len(means)) - means.mean(axis=0) ** 2
 
 
 class LineRow(TypedDict):
@@ -113,7 +124,8 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
     windows = run.windows(WINDOWS, SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
     n = windows.ids.shape[1]
-    stages = [PositionSums(folds=folds_of(windows.files), n=n, d=d) for _ in range(n_layer + 1)]
+    text, folds = text_columns(windows), folds_of(windows.files)
+    stages = [PositionSums(folds=folds, n=n, d=d, text=text) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     rows = [_row(layer, sums, inputs.weights if layer < n_layer else {}) for layer, sums in enumerate(stages)]
     middle = n_layer // 2
@@ -128,7 +140,8 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
     )
     table = table_of("The curve of positions by layer", LineRow, rows)
     points = np.stack([_scores(sums.means()) for sums in stages]).astype(np.float32)
-    return Measurements(metrics, {"line": table}, {"scores": points})
+    positions = np.arange(n, dtype=np.int32)[text]
+    return Measurements(metrics, {"line": table}, {"scores": points, "positions": positions})
 
 
 def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
@@ -143,7 +156,7 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
     channel_low, channel_high = jackknife(
         np.array([channel_shares(means)[channel] for means in without]), channel_share, counts
     )
-    positions = np.arange(1.0, len(curve) + 1)
+    positions = np.arange(float(sums.n))[sums.text]
     even, odd = (sums.means(list(range(half, FOLDS, 2))) for half in (0, 1))
     total = float(sums.variances()[channel])
     return LineRow(

@@ -13,7 +13,7 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="stream",
     words=words_of(__name__),
-    version=3,
+    version=4,
     needs=(RUN,),
     uses=("position_embedding",),
     config=("n_layer", "d_model"),

@@ -5,7 +5,7 @@ from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
-RELIABLE = 0.9  # correlation of the curves from both halves of the windows
+RELIABLE = 0.9  # correlation of the curves from both halves of the windows; lower values say nothing of a shape
 SHARE = 0.02  # smallest share of the variance that counts
 # Share of the variance of a long random walk in many channels in its first three components, 6 / (pi k)^2 each.
 WALK = float(sum(6 / (np.pi * k) ** 2 for k in (1, 2, 3)))
@@ -26,11 +26,19 @@ def _of_all(low: float, high: float) -> tuple[float, float]:
     return max(low, 0.0), min(high, 1.0)
 
 
-@claim("positions-last", holds=0.05, partly=SHARE, form=share, reliable=RELIABLE)
+def _share(row: StageRow) -> Evidence:
+    return Evidence(
+        row["share"],
+        {"row": row},
+        baseline=0.0,
+        interval=_of_all(row["share_low"], row["share_high"]),
+        extra_condition_met=row["share_low"] > 0,
+    )
+
+
+@claim("positions-last", holds=0.05, partly=SHARE, form=share)
 def last(m: StreamMetrics) -> Evidence:
-    row = _middle(m)
-    interval = _of_all(row["share_low"], row["share_high"])
-    return Evidence(row["share"], {"row": row}, baseline=0.0, interval=interval, extra_condition_met=_reliable(row))
+    return _share(_middle(m))
 
 
 @claim("curve-stays-low-dimensional", holds=0.9, partly=round(WALK, 2), form=share, walk=WALK)
@@ -56,14 +64,11 @@ def apart(m: StreamMetrics) -> Evidence | Untested:
     )
 
 
-@claim("makes-its-own-positions", holds=SHARE, form=share, reliable=RELIABLE)
+@claim("makes-its-own-positions", holds=SHARE, form=share)
 def its_own(m: StreamMetrics) -> Evidence | Untested:
     if m["has_position_embedding"]:
         return Untested("positions")
-    row = max(filter(_reliable, m["layers"][1:]), key=lambda row: row["share"], default=None)
-    if row is None:
-        return Evidence(None, {"row": None})
-    return Evidence(row["share"], {"row": row}, baseline=0.0, interval=_of_all(row["share_low"], row["share_high"]))
+    return max(map(_share, m["layers"][1:]), key=lambda found: (found.extra_condition_met, found.value))
 
 
 @claim("avoids-all-ones", sense="at most", form=two, few=FEW_ONES, with_arrays=True)

@@ -15,18 +15,18 @@ MOST_PANELS = 8
 
 
 def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
-    curves = same_signs(measured.arrays["curves"])
+    curves, first = same_signs(measured.arrays["curves"]), int(measured.arrays.get("positions", [1])[0])
     return [
         Figure(
             "stream-curves",
             "The curve of positions, layer by layer",
-            partial(draw_curves, curves),
-            partial(turn_curves, curves, measured.metrics["layers"]),
+            partial(draw_curves, curves, first),
+            partial(turn_curves, curves, first, measured.metrics["layers"]),
         )
     ]
 
 
-def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
+def draw_curves(curves: Float[Array, "layers m 3"], first: int) -> Any:
     shown = sorted({round(i) for i in np.linspace(0, len(curves) - 1, min(len(curves), MOST_PANELS))})
     columns = min(4, len(shown))
     rows = -(-len(shown) // columns)
@@ -34,7 +34,7 @@ def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
     axes = []
     for place, layer in enumerate(shown):
         ax = figure.add_subplot(rows, columns, place + 1, projection="3d")
-        dots = style.curve_3d(ax, curves[layer], np.arange(1, curves.shape[1] + 1), with_bar=False)
+        dots = style.curve_3d(ax, curves[layer], first + np.arange(curves.shape[1]), with_bar=False)
         ax.set_title(_name(layer, len(curves)))
         axes.append(ax)
     style.position_bar(dots, axes, shrink=0.7, aspect=30)
@@ -53,12 +53,12 @@ def same_signs(curves: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]
     return np.stack(turned)
 
 
-def turn_curves(curves: Float[Array, "layers m 3"], rows: list[StageRow]) -> Curve:
+def turn_curves(curves: Float[Array, "layers m 3"], first: int, rows: list[StageRow]) -> Curve:
     stages = tuple(
-        Rows(_name(layer, len(curves)), 1, curve, numbers=_numbers(row))
+        Rows(_name(layer, len(curves)), first, curve, numbers=_numbers(row))
         for layer, (curve, row) in enumerate(zip(curves, rows, strict=True))
     )
-    return Curve(stages, (Colouring("position", np.arange(curves.shape[1] + 1.0)),), slider="Layer")
+    return Curve(stages, (Colouring("position", np.arange(float(first + curves.shape[1]))),), slider="Layer")
 
 
 def _numbers(row: StageRow) -> tuple[tuple[str, str], ...]:

@@ -73,10 +73,10 @@ class MeanRemoved(TypedDict):
 class StageRow(TypedDict):
     """The stream at one depth: `layer` i is what block i is given, the last is what the model returns.
 
-    `share` is that of the variance between all positions but the first, `winding` how often the curve goes round: the
-    strongest plane's share x turns x steadiness; `look_back_gain` is of a rotation over predicting no movement, ten
-    tokens back, `in_P` the share of the curve's energy in the leading directions of P, `along_ones` the mean squared
-    cosine of states with the vector of ones, times d.
+    `share` is that of the variance between the positions compared (`text_columns`), `winding` how often the curve
+    goes round: the strongest plane's share x turns x steadiness; `look_back_gain` is of a rotation over predicting no
+    movement, ten tokens back, `in_P` the share of the curve's energy in the leading directions of P, `along_ones` the
+    mean squared cosine of states with the vector of ones, times d.
     """
 
     layer: int
@@ -137,7 +137,8 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     windows = run.windows(WINDOWS, running.SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
     n, folds = windows.ids.shape[1], running.folds_of(windows.files)
-    stages = [Moments(folds=folds, n=n, d=d) for _ in range(n_layer + 1)]
+    text = running.text_columns(windows)
+    stages = [Moments(folds=folds, n=n, d=d, text=text) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     P = nonconstant_positions(inputs.weights)
     basis = None if P is None or P.shape[1] != d else right_singular_vectors(P, subspace_size(*P.shape))
@@ -163,19 +164,18 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     if mlps:
         title = "What the MLPs write, by position and by token"
         tables["mlps"] = table_of(title, MlpRow, mlps)
-    return Measurements(metrics, tables, {"curves": np.stack(points).astype(np.float32)})
+    positions = np.arange(n, dtype=np.int32)[text]
+    return Measurements(metrics, tables, {"curves": np.stack(points).astype(np.float32), "positions": positions})
 
 
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:
-    curve = moments.position_means()[1:]
+    curve = moments.curve()
     found = principal_scores(curve, COMPONENTS)
     scores, ratio = found.values, variance_ratio(curve)
     share, ev3, counts = moments.share(), float(ratio[:3].sum()), moments.counts()
     share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(running.FOLDS)]), share, counts)
-    ev3_low, ev3_high = jackknife(
-        np.array([_ev3(moments.position_means(fold)[1:]) for fold in range(running.FOLDS)]), ev3, counts
-    )
-    even, odd = (half[1:] - half[1:].mean(axis=0) for half in moments.halves())
+    ev3_low, ev3_high = jackknife(np.array([_ev3(moments.curve(fold)) for fold in range(running.FOLDS)]), ev3, counts)
+    even, odd = (half - half.mean(axis=0) for half in moments.halves())
     row = StageRow(
         layer=layer,
         share=share,
@@ -205,7 +205,7 @@ def _ev3(rows: Float[Array, "m d"]) -> float:
 
 
 def _sides(moments: Moments) -> tuple[Float[Array, "m d"], Float[Array, "windows d"]]:
-    return _unit(moments.position_means()[1:]), _unit(moments.contexts)
+    return _unit(moments.curve()), _unit(moments.contexts)
 
 
 def _unit(rows: Float[Array, "m d"]) -> Float[Array, "m d"]:

@@ -16,16 +16,17 @@ class Moments:
     folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
     n: int
     d: int
+    text: slice  # the positions that are compared (`text_columns`)
     sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
     squares: Float[Array, " folds"] = field(init=False)
-    later_squares: Float[Array, " folds"] = field(init=False)  # without those of position 0
+    text_squares: Float[Array, " folds"] = field(init=False)  # of the positions compared
     grams: Float[Array, "folds d d"] = field(init=False)
-    contexts: Float[Array, "windows d"] = field(init=False)  # means over positions
+    contexts: Float[Array, "windows d"] = field(init=False)  # means over these positions
     directions: Float[Array, "folds d d"] = field(init=False)  # Gram matrices of states of unit length
 
     def __post_init__(self) -> None:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
-        self.squares, self.later_squares = np.zeros(FOLDS), np.zeros(FOLDS)
+        self.squares, self.text_squares = np.zeros(FOLDS), np.zeros(FOLDS)
         self.grams = np.zeros((FOLDS, self.d, self.d))
         self.contexts = np.zeros((len(self.folds), self.d))
         self.directions = np.zeros((FOLDS, self.d, self.d), np.float32)
@@ -38,8 +39,8 @@ class Moments:
             gram = state.T @ state
             self.grams[fold] += gram
             self.squares[fold] += float(np.trace(gram, dtype=np.float64))
-            self.later_squares[fold] += float(np.sum(np.square(state[1:]), dtype=np.float64))
-            self.contexts[window] = state.mean(axis=0, dtype=np.float64)
+            self.text_squares[fold] += float(np.sum(np.square(state[self.text]), dtype=np.float64))
+            self.contexts[window] = state[self.text].mean(axis=0, dtype=np.float64)
             lengths = np.linalg.norm(state, axis=1, keepdims=True)
             unit = np.divide(state, lengths, out=np.zeros_like(state), where=lengths > 0)
             self.directions[fold] += unit.T @ unit
@@ -51,9 +52,13 @@ class Moments:
         remaining = _without(self.sums, without).sum(axis=0, dtype=np.float64)
         return remaining / _without(self.counts(), without).sum()
 
-    def halves(self) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
+    def curve(self, without: int | None = None) -> Float[Array, "m d"]:
+        return self.position_means(without)[self.text]
+
+    def halves(self) -> tuple[Float[Array, "m d"], Float[Array, "m d"]]:
+        """Return the curves of even and of odd folds."""
         counts = self.counts()
-        even, odd = (self.sums[i::2].sum(axis=0, dtype=np.float64) / counts[i::2].sum() for i in (0, 1))
+        even, odd = (self.sums[i::2, self.text].sum(axis=0, dtype=np.float64) / counts[i::2].sum() for i in (0, 1))
         return even, odd
 
     def mean(self) -> tuple[Float[Array, " d"], float]:
@@ -72,14 +77,14 @@ class Moments:
         return energies * self.d / whole
 
     def share(self, without: int | None = None) -> float:
-        """Return the share of the variance that lies between positions but the first, freed of sampling noise.
+        """Return the share of the variance that lies between positions, freed of sampling noise.
 
-        An activation that is massive at the first position would be nearly all of it. The components of variance of
-        a one-way layout: what positions seem to differ by is lessened by what their windows' spread makes of it.
+        The components of variance of a one-way layout: what positions seem to differ by is lessened by what their
+        windows' spread makes of it.
         """
         windows = float(_without(self.counts(), without).sum())
-        means = self.position_means(without)[1:]
-        total = float(_without(self.later_squares, without).sum())
+        means = self.curve(without)
+        total = float(_without(self.text_squares, without).sum())
         within = max(total - windows * float(np.sum(means**2)), 0.0) / (len(means) * (windows - 1))
         between = windows * float(np.sum((means - means.mean(axis=0)) ** 2)) / (len(means) - 1)
         component = (between - within) / windows
