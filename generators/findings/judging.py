@@ -5,7 +5,7 @@ No measuring module imports this: a threshold or a sentence that changes makes n
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Literal
 
@@ -20,6 +20,7 @@ Sense = Literal["at least", "at most"]  # the side of a threshold that is eviden
 # What an interval is over. Nothing is sampled in fixed matrices: there it says how far the value moves when blocks of
 # positions, tokens or channels are left out and others counted again. A run samples text.
 IntervalKind = Literal["stability range", "95 % interval"]
+MARGIN = 0.2  # relative error of (limit - median) from 200 draws
 CLOSE = 0.10  # relative distance to a cutoff within which a value without an interval is close
 Form = str | Callable[..., str]
 SAYS: Mapping[Verdict, str] = {
@@ -211,10 +212,9 @@ def beyond_chance(value: float, by_chance: float) -> float:
     return (value - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
 
 
-def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> StoredChance | None:
-    """Return what the null gives whose limit is hardest to pass (beyond it is beyond each), None without any."""
-    sign = 1 if sense == "at least" else -1
-    return max(nulls, key=lambda null: sign * null["limit"], default=None)
+def clearly_beyond(chance: StoredChance) -> float:
+    """Return the limit of a null with a margin for its own error: a percentile of 200 draws is itself drawn."""
+    return chance["limit"] + MARGIN * (chance["limit"] - chance["median"])
 
 
 def judge(

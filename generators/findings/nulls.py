@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 from jaxtyping import Float, Real
 from numpy import ndarray as Array
 
@@ -21,6 +23,12 @@ def drawn_until_known(null: str, values: Float[Array, " draws"], sense: Sense = 
 
 def stored(null: str, found: resampling.NullSummary) -> StoredChance:
     return row_of(StoredChance, found, null=null)
+
+
+def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> StoredChance | None:
+    """Return what the null gives whose limit is hardest to pass (beyond it is beyond each), None without any."""
+    sign = 1 if sense == "at least" else -1
+    return max(nulls, key=lambda null: sign * null["limit"], default=None)
 
 
 def interval(values: Float[Array, " draws"]) -> Interval:

@@ -30,5 +30,5 @@ FINDING = Finding(
     figures=figures.figures,
     facts=claims.FACTS,
     signature="overlap-panels",
-    version=3,
+    version=4,
 )

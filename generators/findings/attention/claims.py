@@ -16,8 +16,9 @@ from generators.findings.attention.measure import (
 )
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
-from generators.findings.judging import Evidence, Untested, beyond_chance, claim, strictest
+from generators.findings.judging import Evidence, Untested, beyond_chance, claim, clearly_beyond
 from generators.findings.measured import Interval, Measurements, StoredChance
+from generators.findings.nulls import strictest
 
 BEYOND_CHANCE = 0.05  # of the way from chance to all
 IGNORES_AT_MOST = 0.5  # share of chance, "half" in words; below it that scale depends on the width
@@ -42,7 +43,9 @@ def _reading(matrix: Matrix) -> Callable[[AttentionMetrics], Evidence | Untested
 
         def of(value: float | None, chance: Turned | None) -> Evidence | None:
             null = None if chance is None else chance["read"]
-            return None if value is None or null is None else Evidence(value, chance=null, holds_at=null["limit"])
+            return (
+                None if value is None or null is None else Evidence(value, chance=null, holds_at=clearly_beyond(null))
+            )
 
         judged = _judged(found, turned, of)
         aligned = m["top5"]["P"][matrix]["raw"] / CORNER
@@ -74,9 +77,12 @@ def _lying(source: Source, matrix: Matrix) -> Callable[[AttentionMetrics], Evide
             if share is None or chance is None:
                 return None
             null = chance["most"]
+            if null is None:
+                return None
             median, limit = (beyond_chance(value, by_chance) for value in (null["median"], null["limit"]))
             scaled: StoredChance = {**null, "median": median, "limit": limit}
-            return Evidence(beyond_chance(share, by_chance), {"share": share}, chance=scaled)
+            holds_at = max(BEYOND_CHANCE, clearly_beyond(scaled))
+            return Evidence(beyond_chance(share, by_chance), {"share": share}, chance=scaled, holds_at=holds_at)
 
         return _judged(row, turned, of) or Untested("no-matrix")
 

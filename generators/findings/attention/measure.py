@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import numpy as np
@@ -17,9 +17,10 @@ from generators.findings.attention.with_tokens import (
 )
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
-from generators.findings.nulls import DRAWS, drawn
+from generators.findings.nulls import DRAWS, drawn, strictest
 from generators.findings.sizes import InStream, check_positions, check_width, nonconstant_positions
 from generators.maths.kernels import first_query
+from generators.maths.resampling import Sense
 from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import (
     block_means,
@@ -36,8 +37,10 @@ PRECEDING_NORM: dict[Matrix, str] = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in
 SEED = 20240820
 CORNER = 5
 READING: tuple[Matrix, ...] = ("Q", "K")
-NULL = "matrices with the same spectrum, turned at random"
+TURNED = "matrices with the same spectrum, turned at random"
+REORDERED = "matrices with their channels in another order"
 PANEL_PIXELS = 96
+EMBEDDING: dict[Source, str] = {"P": "position_embedding", "E": "token_embedding"}
 Bases = dict[Source, Float[Array, "d d"]]
 
 
@@ -78,14 +81,15 @@ class PositionalKernels(TypedDict):
 
 
 class Turned(TypedDict):
-    """What a matrix gives when it is turned at random, its spectrum kept, raw and with the gain folded in.
+    """What a matrix gives by chance: turned at random, or its channels in another order, whichever is stricter.
 
-    Of the share in k directions, `most` is the 99th percentile and `least` the 1st. `read` is how strongly queries or
-    keys read positions; None for other matrices.
+    The second null keeps what single channels have: where P or E has loud channels and a norm's gain differs between
+    channels, it spreads more. Of the share in k directions, `most` is the 99th percentile and `least` the 1st: in
+    tokens' directions (positions' for O), and in positions'. `read` is how strongly queries or keys read positions.
     """
 
-    most: StoredChance
-    least: StoredChance
+    most: StoredChance | None
+    least: StoredChance | None
     read: StoredChance | None
 
 
@@ -133,7 +137,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     weights, architecture = inputs.weights, inputs.architecture
     P = _positions(weights)
     sides = _sides(InStream(weights))
-    n, d = min(len(rows) for rows in sides.values()), weights["blocks.0.attn.q"].shape[0]
+    n, d = min(len(weights[EMBEDDING[source]]) for source in sides), weights["blocks.0.attn.q"].shape[0]
     k = subspace_size(n, d)
     bases: Bases = {source: right_singular_vectors(rows, d) for source, rows in sides.items()}
     shares = _share_rows(weights, architecture.n_layer, bases, k)
@@ -153,7 +157,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
         token_kernels=None if seen is None else seen.kernels,
         query_bias=bias,
         chance={
-            "turned": _turned(weights, k, d, sides.get("P")),
+            "turned": _turned(weights, k, sides, bases),
             "previous_token": None if heads is None else _on_random_keys(heads.unordered),
             "previous_token_with_tokens": None if seen is None else _on_random_keys(seen.unordered),
         },
@@ -176,10 +180,11 @@ def _positions(weights: Weights) -> Float[Array, "n d"] | None:
 
 
 def _sides(weights: Weights) -> dict[Source, Array]:
-    P = _positions(weights)
-    sides: dict[Source, Array] = {} if P is None else {"P": P}
-    if "token_embedding" in weights:
-        sides["E"] = weights["token_embedding"]
+    """Return positions and tokens about their means: what all have in common tells nobody which one it is."""
+    P, E = _positions(weights), weights.get("token_embedding")
+    sides: dict[Source, Array] = {} if P is None else {"P": _centred(P[1:])}
+    if E is not None and np.ptp(E, axis=0).any():
+        sides["E"] = _centred(E)
     if not sides:
         raise NotApplicableError("There are neither tokens nor a table of positions to compare these weights with.")
     for rows in sides.values():
@@ -206,14 +211,12 @@ def _near(seen: Seen | None) -> dict[str, Array]:
     }
 
 
-def _centred(P: Float[Array, "n d"]) -> Float[Array, "m d"]:
-    """Return the positions about their mean, without row 0, which lies far from the others in many models."""
-    return P[1:] - P[1:].mean(axis=0)
+def _centred(rows: Float[Array, "rows d"]) -> Float[Array, "rows d"]:
+    return rows - rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
 
 
-def _reads(weights: Weights, P: Float[Array, "n d"]) -> dict[Matrix, RawAndFolded]:
+def _reads(weights: Weights, rows: Float[Array, "m d"]) -> dict[Matrix, RawAndFolded]:
     """Return d |P W|^2 / (|P|^2 |W|^2) for queries and keys; None where the weights are all 0."""
-    rows = _centred(P)
 
     def strength(W: Array) -> float:
         energy = np.sum(rows**2) * np.sum(np.square(W, dtype=np.float64))
@@ -226,18 +229,27 @@ def _reads(weights: Weights, P: Float[Array, "n d"]) -> dict[Matrix, RawAndFolde
     }
 
 
-def _turned(weights: Weights, k: int, d: int, P: Float[Array, "n d"] | None) -> dict[Matrix, TurnedBoth]:
-    rng = np.random.default_rng(SEED)
-    of_P = None if P is None else np.linalg.svd(_centred(P), compute_uv=False) ** 2
+def _turned(weights: Weights, k: int, sides: dict[Source, Array], bases: Bases) -> dict[Matrix, TurnedBoth]:
+    rng, again = np.random.default_rng(SEED), np.random.default_rng([SEED, 1])
+    projectors: dict[Source, Array] = {source: basis[:, :k] @ basis[:, :k].T for source, basis in bases.items()}
+    P = sides.get("P")
+    of_P = None if P is None else np.linalg.svd(P, compute_uv=False) ** 2
 
     def turned(name: Matrix, W: Array) -> Turned:
-        spectrum = np.linalg.svd(np.asarray(W, np.float64), compute_uv=False) ** 2
+        W = np.asarray(W, np.float64)
+        spectrum, d = np.linalg.svd(W, compute_uv=False) ** 2, len(W)
         shares = shares_in_subspace(spectrum, k, d, DRAWS, rng)
-        read = None if of_P is None or name not in READING else rivalries(of_P, spectrum, d, DRAWS, rng)
+        others = reordered(W, projectors, again)
+        most, least = others.get("P" if name == "O" else "E"), others.get("P")
+        read = None
+        if of_P is not None and P is not None and name in READING:
+            rows = P.T.astype(np.float64) @ P
+            reads = reordered(W, {"P": rows / np.trace(rows) * d}, again)["P"]
+            read = _stricter(rivalries(of_P, spectrum, d, DRAWS, rng), reads)
         return {
-            "most": drawn(NULL, shares),
-            "least": drawn(NULL, shares, "at most"),
-            "read": None if read is None else drawn(NULL, read),
+            "most": None if most is None else _stricter(shares, most),
+            "least": None if least is None else _stricter(shares, least, "at most"),
+            "read": read,
         }
 
     return {
@@ -245,6 +257,26 @@ def _turned(weights: Weights, k: int, d: int, P: Float[Array, "n d"] | None) -> 
         for name, W, folded in _matrices(weights, 0)
         if W.any() and (folded is None or folded.any())
     }
+
+
+def reordered(
+    W: Float[Array, "d m"], forms: Mapping[Source, Float[Array, "d d"]], rng: np.random.Generator
+) -> dict[Source, Float[Array, " draws"]]:
+    """Return tr(S W W^T) / tr(W W^T) for each quadratic form S with the channels of W in random orders."""
+    energies = W @ W.T / np.sum(W**2)
+    found: dict[Source, Array] = {source: np.empty(DRAWS) for source in forms}
+    for draw in range(DRAWS):
+        order = rng.permutation(len(W))
+        shuffled = energies[order][:, order]
+        for source, form in forms.items():
+            found[source][draw] = np.vdot(form, shuffled)
+    return found
+
+
+def _stricter(
+    turned: Float[Array, " draws"], others: Float[Array, " draws"], sense: Sense = "at least"
+) -> StoredChance | None:
+    return strictest((drawn(TURNED, turned, sense), drawn(REORDERED, others, sense)), sense)
 
 
 def _on_random_keys(unordered: Float[Array, " draws"]) -> StoredChance:

@@ -9,8 +9,9 @@ from generators.base.text import share, two
 from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve, Story
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
 from generators.findings.helix.trained import FEWEST, Seam, Trained
-from generators.findings.judging import Evidence, Untested, beyond_chance, claim, strictest
+from generators.findings.judging import Evidence, Untested, beyond_chance, claim
 from generators.findings.measured import Measurements, StoredChance
+from generators.findings.nulls import strictest
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR, principal_scores
 from generators.maths.curve_statistics import TOP_ENERGY
 from generators.maths.surrogates import smooth_curve

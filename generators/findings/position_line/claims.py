@@ -4,9 +4,9 @@ import numpy as np
 
 from generators.base.text import share, two
 from generators.findings.facts import EntityNote, Fact, Facts
-from generators.findings.judging import Evidence, Untested, claim, strictest
+from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
-from generators.findings.nulls import drawn
+from generators.findings.nulls import drawn, strictest
 from generators.findings.position_line.measure import FEWEST_OTHERS, LineRow, PositionLineMetrics
 
 CORRELATION = {"holds": 0.95, "partly": 0.9}  # correlation of the curve's first component with the position

@@ -1,15 +1,14 @@
 import numpy as np
 
 from generators.base.text import share, two
-from generators.findings.judging import Evidence, Untested, claim
-from generators.findings.measured import Measurements
+from generators.findings.judging import Evidence, Untested, claim, clearly_beyond
+from generators.findings.measured import Measurements, StoredChance
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
 RELIABLE = 0.9  # correlation of the curves from both halves of the windows; lower values say nothing of a shape
 SHARE = 0.02  # smallest share of the variance that counts
 # Share of the variance of a long random walk in many channels in its first three components, 6 / (pi k)^2 each.
 WALK = float(sum(6 / (np.pi * k) ** 2 for k in (1, 2, 3)))
-MARGIN = 0.2  # relative error of (limit - median) from 199 draws
 FEW_ONES = 0.25  # share of what a typical direction has
 
 
@@ -54,11 +53,12 @@ def apart(m: StreamMetrics) -> Evidence | Untested:
     row, chance = _middle(m), m["incoherence_by_chance"]
     if not _reliable(row):
         return Untested("no-curve")
+    turned: StoredChance = {**chance, "null": "means of positions turned at random"}
     return Evidence(
         row["incoherence"],
         {"row": row},
-        chance={**chance, "null": "means of positions turned at random"},
-        holds_at=chance["limit"] - MARGIN * (chance["median"] - chance["limit"]),
+        chance=turned,
+        holds_at=clearly_beyond(turned),
         partly_at=chance["median"],
         partly_limit=chance["median"],
     )

@@ -1,7 +1,8 @@
 from typing import Literal
 
 from generators.base.text import share, two
-from generators.findings.judging import Evidence, Sense, claim, strictest
+from generators.findings.judging import Evidence, Sense, claim
+from generators.findings.nulls import strictest
 from generators.findings.subspaces.measure import SubspacesMetrics
 
 IN_TAIL, PARTLY_IN_TAIL = 0.5, 0.2  # share of energy
