@@ -199,9 +199,21 @@ def test_a_loss_that_hangs_on_one_number_is_found(costs, verdict):
     assert claims_of(found)["loss-hangs-on-one"].verdict == verdict
 
 
+BOUNDED = ("massive-at-first", "beyond-float16", "loss-hangs-on-one")
+
+
 def test_where_a_norm_bounds_activations_none_could_be_large():
     found = replace(measure_run(FINDING, WIDE, states=massive(200.0)), model=KnownOfModel(post_norm=True))
-    assert {claims_of(found)[name].verdict for name in ("massive-at-first", "beyond-float16")} == {"untested"}
+    assert {claims_of(found)[name].verdict for name in BOUNDED} == {"untested"}
+
+
+def test_a_channel_that_is_massive_at_the_first_token_alone_is_judged_though_another_layer_has_a_larger_one():
+    found = measured(size=200.0)
+    (row, *others) = found.metrics["stages"]
+    alone = {**row, "over_median": 120.0, "over_elsewhere": 40.0}
+    larger = {**row, "over_median": 900.0, "over_elsewhere": 2.0}
+    claim = claims_of(replace(found, metrics={**found.metrics, "stages": [alone, larger, *others[1:]]}))
+    assert (claim["massive-at-first"].verdict, claim["massive-at-first"].value) == ("holds", 120.0)
 
 
 def test_without_a_loss_or_with_few_channels_nothing_hangs_on_one():

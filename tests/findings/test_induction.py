@@ -106,6 +106,10 @@ def test_a_model_that_repeats_predicts_the_second_half_better():
     assert copying["lost"] == pytest.approx(1)
     assert copying["others"] == pytest.approx([0] * 4)
     assert claims_of(result)["repeats-need-that-head"].verdict == "holds"
+    near = {**copying, "lost": 0.24, "low": 0.22, "high": 0.27}  # about a quarter more than the others
+    found = synthetic.measured_with(result.metrics, copying=near)
+    claim = claims_of(found)["repeats-need-that-head"]
+    assert (claim.verdict, claim.close, claim.partly_threshold) == ("fails", True, pytest.approx(0.25))
 
 
 def test_encoders_and_short_contexts_are_refused():

@@ -230,6 +230,16 @@ def test_a_mean_that_the_model_needs(planted, verdict):
     assert ("says little about training" in tied.answer) == (verdict == "holds")
 
 
+@pytest.mark.parametrize(("low", "times_high", "verdict"), [
+    (-0.1, 2.8, "untested"), (-0.1, 1.4, "fails"), (0.1, 2.8, "holds"),
+])  # fmt: skip
+def test_few_windows_leave_the_need_of_the_mean_open(low, times_high, verdict):
+    result = measure_run(FINDING, ARCH, P, needs_mean=0.0)
+    removed = {**result.metrics["mean_removed"], "low": low, "times": 2.1, "times_low": 0.4, "times_high": times_high}
+    found = replace(result, metrics={**result.metrics, "mean_removed": removed})
+    assert claims_of(found)["needs-the-mean"].verdict == verdict
+
+
 def test_stored_results_know_whether_embeddings_are_tied():
     tied, other = (
         judged_model(Store(ROOT / "results"), name, [FINDING]) for name in ("stories260k", "gpt2-basic-486")

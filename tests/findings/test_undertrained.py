@@ -8,6 +8,7 @@ from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.undertrained import FINDING
 from generators.findings.undertrained.measure import matched, repeated
 from generators.tokens.frequency import TokenFrequency
+from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 from tests.findings.stand_in import StandIn, measure_run
 
@@ -113,6 +114,17 @@ def test_equal_rows_are_one_candidate_and_one_is_too_few():
     (claim,) = FINDING.claims(result)
     assert claim.verdict == "untested"
     assert "1 candidate and 200 other tokens" in claim.answer
+
+
+def test_tokens_of_a_kind_that_has_no_others_are_no_candidates():
+    """Bytes, all of them in the cluster, would be compared with words."""
+    words = tuple(f"t{i}" for i in range(V))
+    groups = tuple("bytes" if i in CLUMP[:20] else "words" for i in range(V))
+    raw = tuple(word.encode() for word in words)
+    vocabulary = ModelVocabulary(raw, words, groups, marks_space=np.zeros(V, bool), special=np.zeros(V, bool))
+    result = asked(never=CLUMP, vocabulary=vocabulary, n_ctx=200)
+    assert result.tables["candidates"].column("id") == list(CLUMP[20:])
+    assert result.metrics["controls"] == 200
 
 
 @pytest.mark.parametrize(("candidates", "controls", "verdict"), [

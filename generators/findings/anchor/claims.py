@@ -15,8 +15,8 @@ TIMES = 2.0  # multiple of the most costly of these
 
 
 def massive(rows: list[AnchorStageRow]) -> AnchorStageRow:
-    """Return the depth at which some channel is largest at the first token, relative to the median."""
-    return max(rows, key=lambda row: row["over_median"])
+    """Return the depth at which a channel is largest at the first token, of those where it is that there alone."""
+    return max(rows, key=lambda row: (row["over_elsewhere"] >= ELSEWHERE, row["over_median"]))
 
 
 @claim("head-rests-on-first", holds=0.3, partly=0.15, form=share)
@@ -80,7 +80,12 @@ def by_position(m: AnchorMetrics) -> Evidence | Untested:
         return Untested("equal-states", {"shares": shares})
     return Evidence(
         found["kept"],
-        {"text": bare["text"]["share"], "repeated": bare["repeated"]["share"], "elsewhere": found["elsewhere"]},
+        {
+            "on_text": round(bare["text"]["share"] * len(m["heads"])),
+            "on_repeated": round(bare["repeated"]["share"] * len(m["heads"])),
+            "repeated": bare["repeated"]["share"],
+            "elsewhere": found["elsewhere"],
+        },
         baseline=0.0,
         interval=(found["low"], found["high"]),
         extra_condition_met=bare["repeated"]["share"] > found["elsewhere"],
@@ -97,9 +102,11 @@ def beyond_float16(measured: Measurements[AnchorMetrics]) -> Evidence | Untested
     return Evidence(row["size"], {"row": row, "first": first, "windows": m["ran"]["windows"]})
 
 
-@claim("loss-hangs-on-one", holds=0.1, partly=0.02, form="{:.2f} nats", times=TIMES)
-def hangs_on_one(m: AnchorMetrics) -> Evidence | Untested:
-    found = m["one_number"]
+@claim("loss-hangs-on-one", holds=0.1, partly=0.02, form="{:.2f} nats", times=TIMES, with_arrays=True)
+def hangs_on_one(measured: Measurements[AnchorMetrics]) -> Evidence | Untested:
+    found = measured.metrics["one_number"]
+    if measured.model.post_norm:
+        return Untested("bounded")
     if found is None:
         return Untested("no-loss")
     if len(found["others"]) < OTHERS:

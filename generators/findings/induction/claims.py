@@ -9,7 +9,7 @@ from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
 
 COPIES = 0.05  # share of attention from which a head copies
-MARGIN = 0.25  # share of the benefit
+HALF, MARGIN = 0.5, 0.25  # shares of the benefit
 PREVIOUS = 0.15  # smallest attention of a previous-token head to the previous token
 FEWEST_ERRORS = 3
 RARE = 0.05  # share of sets of heads, this one included, that may do as much
@@ -28,7 +28,7 @@ def copies(m: InductionMetrics) -> Evidence:
     )
 
 
-@claim("repeats-need-that-head", holds=0.5, partly=MARGIN, form=share, margin=MARGIN)
+@claim("repeats-need-that-head", holds=HALF, partly=MARGIN, form=share, margin=MARGIN)
 def needed(m: InductionMetrics) -> Evidence | Untested:
     head, found = best_of(m), m["copying"]
     if found is None or head["copying"] < COPIES:
@@ -36,13 +36,13 @@ def needed(m: InductionMetrics) -> Evidence | Untested:
     if found["benefit"]["mean"] <= FEWEST_ERRORS * found["benefit"]["standard_error"]:
         return Untested("no-benefit")
     median = float(np.median(found["others"]))
-    more = found["lost"] > median + MARGIN
     return Evidence(
         found["lost"],
-        {"head": head, "median": median, "more": more},
+        {"head": head, "median": median},
         baseline=median,
         interval=(found["low"], found["high"]),
-        extra_condition_met=more,
+        holds_at=max(HALF, median + MARGIN),
+        partly_at=median + MARGIN,
     )
 
 

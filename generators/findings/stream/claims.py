@@ -9,6 +9,7 @@ RELIABLE = 0.9  # correlation of the curves from both halves of the windows; low
 SHARE = 0.02  # smallest share of the variance that counts
 # Share of the variance of a long random walk in many channels in its first three components, 6 / (pi k)^2 each.
 WALK = float(sum(6 / (np.pi * k) ** 2 for k in (1, 2, 3)))
+MEAN_PARTLY = 1.5  # times the cost of a random shift
 FEW_ONES = 0.25  # share of what a typical direction has
 
 
@@ -82,11 +83,13 @@ def all_ones(measured: Measurements[StreamMetrics]) -> Evidence | Untested:
     )
 
 
-@claim("needs-the-mean", holds=2.0, partly=1.5, form=two, with_arrays=True)
+@claim("needs-the-mean", holds=2.0, partly=MEAN_PARTLY, form=two, with_arrays=True)
 def needs_the_mean(measured: Measurements[StreamMetrics]) -> Evidence | Untested:
     found = measured.metrics["mean_removed"]
     if found["times"] is None:
         return Untested("free-shifts")
+    if found["low"] <= 0 and found["times_high"] > MEAN_PARTLY:
+        return Untested("few-windows")
     interval = (found["times_low"], found["times_high"])
     said = {"tied": measured.model.tied and found["unit"].startswith("nats")}  # a cosine uses no output embedding
     return Evidence(found["times"], said, baseline=1.0, interval=interval, extra_condition_met=found["low"] > 0)

@@ -21,6 +21,6 @@ FINDING = Finding(
     facts=claims.FACTS,
     signature="largest-probabilities",
     passes=WINDOWS * measure.PASSES,
-    version=4,
+    version=5,
     asks_about=("outliers",),  # are its candidates unspeakable?
 )

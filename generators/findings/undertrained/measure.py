@@ -61,9 +61,9 @@ class Unseen(TypedDict):
 class UndertrainedMetrics(TypedDict):
     """Numbers of candidates, of `clump` tokens in one spot, and of controls of their class and frequency.
 
-    Equal rows are one candidate. A token is unspeakable if the model never gives it 1 %, in the texts or asked to
-    repeat it. `repeats` is the median probability of 30 frequent tokens when the model is asked to repeat them; None
-    where it isn't asked.
+    Tokens of a class that has no others to compare them with are no candidates; equal rows are one. A token is
+    unspeakable if the model never gives it 1 %, in the texts or asked to repeat it. `repeats` is the median
+    probability of 30 frequent tokens when the model is asked to repeat them; None where it isn't asked.
     """
 
     clump: int
@@ -100,9 +100,12 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
         -np.arange(len(E), dtype=np.float64) if best is None else np.asarray(best.log_frequency, np.float64)
     )
     speakable = _speakable(inputs.vocabulary, len(E))
-    candidates = _distinct(E, np.array([i for i in clump.members if speakable[i]], np.int64))
-    allowed = speakable if counts is None else speakable & (counts > 0)
-    controls = _controls(candidates, clump.members, log_frequency, allowed, inputs.vocabulary)
+    allowed = np.isfinite(log_frequency) & (speakable if counts is None else speakable & (counts > 0))
+    allowed[clump.members] = False
+    groups = _groups(inputs.vocabulary, len(E))
+    members = clump.members[speakable[clump.members] & np.isin(groups[clump.members], groups[allowed])]
+    candidates = _distinct(E, members)
+    controls = _controls(candidates, log_frequency, allowed, groups)
     if not len(candidates) or not len(controls):
         raise NotApplicableError("The tokens in one spot are special ones, or there are none to compare them with.")
     windows = run.windows(WINDOWS, SEED, PASSES)
@@ -156,23 +159,24 @@ def _distinct(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Int[Array, " m"]
     return np.sort(np.random.default_rng(SEED).permutation(ids)[:MOST])
 
 
+def _groups(vocabulary: Vocabulary | None, V: int) -> Int[Array, " V"]:
+    """Return the group of every token, as a number: bytes, words, pieces of words."""
+    return np.zeros(V, np.int64) if vocabulary is None else np.unique(vocabulary.groups, return_inverse=True)[1]
+
+
 def _controls(
     candidates: Int[Array, " n"],
-    members: Int[Array, " members"],
     log_frequency: Float[Array, " V"],
     allowed: Bool[Array, " V"],
-    vocabulary: Vocabulary | None,
+    groups: Int[Array, " V"],
 ) -> Int[Array, " m"]:
-    """Return for each candidate tokens outside the cluster of its group (bytes, words, pieces), as rare as it is.
+    """Return for each candidate tokens outside the cluster of its group, as rare as it is.
 
     Where candidates are few they have several each, as long as there are any.
     """
-    free = allowed.copy()
-    free[members] = False
-    groups = np.zeros(len(free), int) if vocabulary is None else np.unique(vocabulary.groups, return_inverse=True)[1]
     each = np.repeat(candidates, max(1, MOST_CONTROLS // max(1, len(candidates))))
     found = [
-        matched(each[groups[each] == group], log_frequency, free & (groups == group))
+        matched(each[groups[each] == group], log_frequency, allowed & (groups == group))
         for group in np.unique(groups[candidates])
     ]
     return np.concatenate([*found, np.zeros(0, np.int64)])
