@@ -89,9 +89,9 @@ def test_sums_over_windows():
     sums = PositionSums(folds=np.arange(21) % FOLDS, n=9, d=4, text=slice(2, 8))
     sums.add(0, states[:8])
     sums.add(8, states[8:])
-    np.testing.assert_allclose(sums.means(), states.mean(axis=0)[2:8], atol=1e-5)
-    some = states[np.isin(np.arange(21) % FOLDS, [1, 3])]
-    np.testing.assert_allclose(sums.means([1, 3]), some.mean(axis=0)[2:8], atol=1e-5)
+    np.testing.assert_allclose(sums.curve(), states.mean(axis=0)[2:8], atol=1e-5)
+    some = states[np.arange(21) % FOLDS != 3]
+    np.testing.assert_allclose(sums.curve(3), some.mean(axis=0)[2:8], atol=1e-5)
     np.testing.assert_allclose(sums.variances(), states[:, 2:8].reshape(-1, 4).var(axis=0), atol=1e-5)
 
 

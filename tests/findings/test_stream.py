@@ -104,10 +104,12 @@ def test_position_means_and_halves_by_any_batches():
     found, other = moments_of(states, (5,)), moments_of(states, (1, 9, 30))
     np.testing.assert_array_equal(found.sums, other.sums)
     np.testing.assert_array_equal(found.grams, other.grams)
-    np.testing.assert_allclose(found.position_means(), states.mean(axis=0), atol=1e-5)
-    np.testing.assert_allclose(found.halves()[0], states[::2, 4:].mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(found.means(), states.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(
+        found.halves()[0], states[::2, 4:].mean(axis=0) - states[::2, 4:].mean(axis=(0, 1)), atol=1e-5
+    )
     stored = np.arange(len(states)) % FOLDS != 3
-    np.testing.assert_allclose(found.position_means(3), states[stored].mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(found.means(3), states[stored].mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(found.contexts, states[:, 4:].mean(axis=1), atol=1e-5)
 
 

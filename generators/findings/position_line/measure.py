@@ -1,7 +1,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -9,6 +9,7 @@ from generators.base.runs import Run
 from generators.findings.inputs import Inputs, Weights, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, drawn
+from generators.findings.position_means import PositionMeans
 from generators.findings.running import (
     FOLDS,
     SEED,
@@ -51,34 +52,19 @@ class ChannelCost(TypedDict):
 
 
 @dataclass(kw_only=True)
-class PositionSums:
-    folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
-    n: int
-    d: int
-    text: slice  # the positions that are compared (`text_columns`)
-    sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
-    squares: Float[Array, " d"] = field(init=False)  # summed over windows and these positions
+class PositionSums(PositionMeans):
+    squares: Float[Array, " d"] = field(init=False)  # summed over windows and the positions compared
 
     def __post_init__(self) -> None:
-        self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
+        super().__post_init__()
         self.squares = np.zeros(self.d)
 
-    def add(self, begin: int, states: Float[Array, "batch n d"]) -> None:
-        """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
-        for window, state in enumerate(states, start=begin):
-            self.sums[self.folds[window]] += state
-            self.squares += np.einsum("nd,nd->d", state[self.text], state[self.text], dtype=np.float64)
-
-    def counts(self) -> Float[Array, " folds"]:
-        return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
-
-    def means(self, folds: slice | list[int] = slice(None)) -> Float[Array, "m d"]:
-        """Return the mean hidden state at each position compared, of all windows or those of some folds."""
-        return self.sums[folds, self.text].sum(axis=0, dtype=np.float64) / self.counts()[folds].sum()
+    def add_window(self, window: int, state: Float[Array, "n d"]) -> None:
+        self.squares += np.einsum("nd,nd->d", state[self.text], state[self.text], dtype=np.float64)
 
     def variances(self) -> Float[Array, " d"]:
-        means = self.means()
-        return self.squares / (len(self.folds) * len(means)) - means.mean(axis=0) ** 2
+        curve = self.curve()
+        return self.squares / (len(self.folds) * len(curve)) - curve.mean(axis=0) ** 2
 
 
 class LineRow(TypedDict):
@@ -129,7 +115,7 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     rows = [_row(layer, sums, inputs.weights if layer < n_layer else {}) for layer, sums in enumerate(stages)]
     middle = n_layer // 2
-    curve = stages[middle].means()
+    curve = stages[middle].curve()
     metrics = PositionLineMetrics(
         layers=rows,
         middle=middle,
@@ -139,16 +125,16 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
         ran=ran(run, windows),
     )
     table = table_of("The curve of positions by layer", LineRow, rows)
-    points = np.stack([_scores(sums.means()) for sums in stages]).astype(np.float32)
+    points = np.stack([_scores(sums.curve()) for sums in stages]).astype(np.float32)
     positions = np.arange(n, dtype=np.int32)[text]
     return Measurements(metrics, {"line": table}, {"scores": points, "positions": positions})
 
 
 def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
-    curve = sums.means()
+    curve = sums.curve()
     shares = channel_shares(curve)
     channel = int(np.argmax(shares))
-    without = [sums.means([other for other in range(FOLDS) if other != fold]) for fold in range(FOLDS)]
+    without = [sums.curve(fold) for fold in range(FOLDS)]
     line, first = first_component(curve)
     counts = sums.counts()
     line_low, line_high = jackknife(np.array([first_component(means)[0] for means in without]), line, counts)
@@ -157,7 +143,7 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
         np.array([channel_shares(means)[channel] for means in without]), channel_share, counts
     )
     positions = np.arange(float(sums.n))[sums.text]
-    even, odd = (sums.means(list(range(half, FOLDS, 2))) for half in (0, 1))
+    even, odd = sums.halves()
     total = float(sums.variances()[channel])
     return LineRow(
         layer=layer,
@@ -166,7 +152,7 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
         line_high=line_high,
         r=abs(pearson(first, positions) or 0.0),
         r_log=abs(pearson(first, np.log(positions)) or 0.0),
-        reliability=pearson((even - even.mean(axis=0)).ravel(), (odd - odd.mean(axis=0)).ravel()) or 0.0,
+        reliability=pearson(even.ravel(), odd.ravel()) or 0.0,
         channel=channel,
         channel_share=channel_share,
         channel_low=channel_low,

@@ -175,7 +175,7 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
     share, ev3, counts = moments.share(), float(ratio[:3].sum()), moments.counts()
     share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(running.FOLDS)]), share, counts)
     ev3_low, ev3_high = jackknife(np.array([_ev3(moments.curve(fold)) for fold in range(running.FOLDS)]), ev3, counts)
-    even, odd = (half - half.mean(axis=0) for half in moments.halves())
+    even, odd = moments.halves()
     row = StageRow(
         layer=layer,
         share=share,

@@ -3,21 +3,17 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.findings.position_means import PositionMeans, without_fold
 from generators.findings.running import FOLDS
 
 RIDGE = 1e-3  # relative to the mean variance of a channel
 
 
 @dataclass(kw_only=True)
-class Moments:
-    folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
-    n: int
-    d: int
-    text: slice  # the positions that are compared (`text_columns`)
-    sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
+class Moments(PositionMeans):
     squares: Float[Array, " folds"] = field(init=False)
     text_squares: Float[Array, " folds"] = field(init=False)  # of the positions compared
     grams: Float[Array, "folds d d"] = field(init=False)
@@ -25,45 +21,25 @@ class Moments:
     directions: Float[Array, "folds d d"] = field(init=False)  # Gram matrices of states of unit length
 
     def __post_init__(self) -> None:
-        self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
+        super().__post_init__()
         self.squares, self.text_squares = np.zeros(FOLDS), np.zeros(FOLDS)
         self.grams = np.zeros((FOLDS, self.d, self.d))
         self.contexts = np.zeros((len(self.folds), self.d))
         self.directions = np.zeros((FOLDS, self.d, self.d), np.float32)
 
-    def add(self, begin: int, states: Float[Array, "batch n d"]) -> None:
-        """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
-        for window, state in enumerate(states, start=begin):
-            fold = self.folds[window]
-            self.sums[fold] += state
-            gram = state.T @ state
-            self.grams[fold] += gram
-            self.squares[fold] += float(np.trace(gram, dtype=np.float64))
-            self.text_squares[fold] += float(np.sum(np.square(state[self.text]), dtype=np.float64))
-            self.contexts[window] = state[self.text].mean(axis=0, dtype=np.float64)
-            lengths = np.linalg.norm(state, axis=1, keepdims=True)
-            unit = np.divide(state, lengths, out=np.zeros_like(state), where=lengths > 0)
-            self.directions[fold] += unit.T @ unit
-
-    def counts(self) -> Float[Array, " folds"]:
-        return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
-
-    def position_means(self, without: int | None = None) -> Float[Array, "n d"]:
-        remaining = _without(self.sums, without).sum(axis=0, dtype=np.float64)
-        return remaining / _without(self.counts(), without).sum()
-
-    def curve(self, without: int | None = None) -> Float[Array, "m d"]:
-        return self.position_means(without)[self.text]
-
-    def halves(self) -> tuple[Float[Array, "m d"], Float[Array, "m d"]]:
-        """Return the curves of even and of odd folds."""
-        counts = self.counts()
-        even, odd = (self.sums[i::2, self.text].sum(axis=0, dtype=np.float64) / counts[i::2].sum() for i in (0, 1))
-        return even, odd
+    def add_window(self, window: int, state: Float[Array, "n d"]) -> None:
+        fold, gram = self.folds[window], state.T @ state
+        self.grams[fold] += gram
+        self.squares[fold] += float(np.trace(gram, dtype=np.float64))
+        self.text_squares[fold] += float(np.sum(np.square(state[self.text]), dtype=np.float64))
+        self.contexts[window] = state[self.text].mean(axis=0, dtype=np.float64)
+        lengths = np.linalg.norm(state, axis=1, keepdims=True)
+        unit = np.divide(state, lengths, out=np.zeros_like(state), where=lengths > 0)
+        self.directions[fold] += unit.T @ unit
 
     def mean(self) -> tuple[Float[Array, " d"], float]:
         """Return the mean of all states, and the share of its squared length in their mean squared length."""
-        mean = self.position_means().mean(axis=0)
+        mean = self.means().mean(axis=0)
         whole = float(self.squares.sum()) / (self.counts().sum() * self.n)
         return mean, float(mean @ mean) / whole if whole > 0 else 0.0
 
@@ -71,9 +47,9 @@ class Moments:
         self, directions: Float[Array, "directions d"], without: int | None = None
     ) -> Float[Array, " directions"]:
         """Return the mean squared cosine of states with each of some directions, times d: 1 is what chance gives."""
-        gram = _without(self.directions, without).sum(axis=0, dtype=np.float64)
+        gram = without_fold(self.directions, without).sum(axis=0, dtype=np.float64)
         energies = np.einsum("kd,de,ke->k", directions, gram, directions, optimize=True)
-        whole = np.sum(directions**2, axis=1) * _without(self.counts(), without).sum() * self.n
+        whole = np.sum(directions**2, axis=1) * without_fold(self.counts(), without).sum() * self.n
         return energies * self.d / whole
 
     def share(self, without: int | None = None) -> float:
@@ -82,9 +58,9 @@ class Moments:
         The components of variance of a one-way layout: what positions seem to differ by is lessened by what their
         windows' spread makes of it.
         """
-        windows = float(_without(self.counts(), without).sum())
+        windows = float(without_fold(self.counts(), without).sum())
         means = self.curve(without)
-        total = float(_without(self.text_squares, without).sum())
+        total = float(without_fold(self.text_squares, without).sum())
         within = max(total - windows * float(np.sum(means**2)), 0.0) / (len(means) * (windows - 1))
         between = windows * float(np.sum((means - means.mean(axis=0)) ** 2)) / (len(means) - 1)
         component = (between - within) / windows
@@ -111,7 +87,3 @@ class Moments:
             gram += counts[fold] * np.outer(mean, mean)
             missed += counts[fold] * spread - 2 * weights @ products[fold] + weights @ gram @ weights
         return float(1 - missed / (counts.sum() * spread))
-
-
-def _without(by_fold: Array, fold: int | None) -> Array:
-    return by_fold if fold is None else np.delete(by_fold, fold, axis=0)
