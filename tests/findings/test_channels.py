@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from generators.checkpoint.positions import split_sinusoids
 from generators.findings import plantings
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.channels.measure import position_channels
@@ -159,6 +160,10 @@ def test_few_channels_are_a_tenth_and_fewer_than_turned_ones(planted, needed, me
     chance = {"channels_for_90": synthetic.null(median, limit)}
     claim = claims_of(synthetic.measured_with(planted, {"chance": chance}, **changed))["few-channels"]
     assert claim.verdict == verdict
+
+
+def test_how_many_channels_of_a_table_of_sines_vary_is_decided_by_its_formula():
+    assert claims_of(compute(split_sinusoids(256, 64)))["few-channels"].verdict == "untested"
 
 
 def test_rank_correlations_with_tokens():

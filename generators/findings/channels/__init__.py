@@ -12,7 +12,7 @@ from generators.findings.wording import words_of
 FINDING = Finding(
     name="channels",
     words=words_of(__name__),
-    version=2,
+    version=3,
     needs=("position_embedding",),
     uses=("token_embedding",),
     metrics=measure.ChannelsMetrics,

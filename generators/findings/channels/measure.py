@@ -14,6 +14,7 @@ from generators.maths import rotations
 from generators.maths.blocks import mean_and_std
 from generators.maths.ranks import spearman
 from generators.maths.resampling import block_weights, resample_items, spearman_of, spreads
+from generators.maths.sines import sines
 from generators.maths.spectra import components_for, gram, participation_ratio, svd
 
 SMALLEST_GAP = 0.1  # gap in log10 std
@@ -109,7 +110,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
         "intervals": _intervals(P, std, None if moments is None else moments[1]),
     }
     ranking = np.argsort(std, kind="stable")[::-1]
-    arrays = _arrays(P, right, ranking)
+    arrays = _arrays(P, right, ranking) | {"is_sines": np.array([sines(P) is not None])}
     if E is not None and moments is not None:
         arrays |= excerpts.chunk(E, *moments) | excerpts.pairs(E, P, excerpts.pair_channels(ranking, len(chosen)))
         arrays["position_mean"] = P[1:].mean(axis=0).astype(np.float32)
