@@ -40,6 +40,7 @@ def sound_projects() -> Path:
     for name, write in PROJECTS.items():
         (place / name).mkdir()
         write(place / name)
+        shutil.rmtree(place / name / ".pages", ignore_errors=True)  # made anew sooner than copied
     gc.freeze()  # or each child would walk through all that, and so copy it
     return place
 

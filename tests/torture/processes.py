@@ -23,7 +23,7 @@ from generators import cli
 KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
 SAMPLE_S = 0.2
 SENTENCE = "atlas: "  # how the command begins one
-SENTENCES = SENTENCE, "Usage: atlas "
+SENTENCES = SENTENCE, "Usage: "  # or how it is used
 MOST_PRINTED = 100_000  # characters
 
 
