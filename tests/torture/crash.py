@@ -11,9 +11,13 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections import Counter
+import time
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
+from multiprocessing import get_context
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +28,10 @@ import yaml
 from generators import findings as all_findings
 from generators.compute.results import HOLDER, LOCK, Store
 from generators.compute.verify import verify
+from generators.site import build, report  # noqa: F401  # every module that looks at all findings
 from tests.checkpoints import SMALL, write_checkpoint
 from tests.nulls import today, write_record
-from tests.torture.processes import GIBI, Ended, atlas, in_child, survivors
+from tests.torture.processes import GIBI, NOTHING, Ended, Taken, atlas, in_all, in_child, survivors
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "crash.json"
@@ -40,8 +45,9 @@ FAULTS = {
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 HALF = 4  # bytes that a file takes before the disk is full
 SECONDS, PATIENCE_S = 600, 20  # of CPU for a command; for what it started to end after it
-NAMES = ("helix", "channels", "gains", "attention")  # findings; later ones make no run longer
-COMPUTE = ("compute", "./model", *(part for name in NAMES for part in ("--only", name)), "--results", "results")
+QUICK = "channels", "gains", "outliers", "position_scheme", "blurred", "position_reading", "token_svd", "zero_layer"
+FEW = tuple(finding for finding in all_findings.FINDINGS if finding.name in QUICK)
+COMPUTE = ("compute", "./model", *(part for name in QUICK for part in ("--only", name)), "--results", "results")
 
 
 def place(descriptor: int) -> Path:
@@ -99,29 +105,25 @@ class Command:
     folder: str = "results"
     before: tuple[tuple[str, str], ...] = ()
     stored: tuple[str, ...] = ("results",)
+    slow: bool = False
 
 
 COMMANDS = {
     "compute over old results": Command(COMPUTE, before=(("old", "results"),)),
     "compute into an empty folder": Command(COMPUTE),
-    "compute --jobs 2": Command((*COMPUTE, "--jobs", "2"), before=(("old", "results"),)),
+    "compute --jobs 2": Command((*COMPUTE, "--jobs", "2"), before=(("old", "results"),), slow=True),
     "adopt": Command(("adopt", "new", "--results", "results")),
+    "adopt over old results": Command(("adopt", "new", "--results", "results"), before=(("old", "results"),)),
+    "adopt of local results": Command(("adopt",), before=(("old", "results"), ("new", "results/local"))),
     "report": Command(
-        ("report", "./model", "--skip-runs", "--output", "out/report"),
+        ("report", "./model", "--skip-runs", "--jobs", "1", "--output", "out/report"),
         "out",
         (("old", "out/report/.results"),),
         ("out/report/.results", "out/.report.old/.results"),
+        slow=True,
     ),
-    "render": Command(("render", "--results", "new"), ".", stored=("new",)),
+    "render": Command(("render", "--results", "new"), ".", stored=("new",), slow=True),
 }
-
-
-def use_few_findings() -> None:
-    every = all_findings.FINDINGS
-    chosen = tuple(finding for finding in every if finding.name in NAMES)
-    for module in list(sys.modules.values()):
-        if getattr(module, "FINDINGS", None) is every:
-            module.FINDINGS = chosen
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,7 @@ class World:
 
         def act() -> list[str]:
             os.chdir(self.project)
-            if command.argv[0] == "report":
-                use_few_findings()
+            all_findings.FINDINGS = FEW  # what `report` measures; pages show all
             disk = FailingDisk(self.project / command.folder, at, fault)
             disk.install()
             atlas(*command.argv)
@@ -180,11 +181,14 @@ class World:
         old, left = self.stored(source for source, _ in command.before), self.stored(command.stored)
         for name in (name for name in left if name.endswith(".json")):
             assert left[name] in (old.get(name), new.get(name)), f"{name} is neither old nor new"
-        missing = {f"{name}.json" for name in ("model", *NAMES)} - {*left}
+        missing = {f"{name}.json" for name in ("model", *QUICK)} - {*left}
         assert not (command.before and missing), f"{missing} is gone"
 
-    def outcome(self, command: Command, new: dict[str, bytes], at: int, fault: str) -> str:
-        """Let one step fail; return `killed`, `sentence` or `finished`. Raises AssertionError: something is lost."""
+    def outcome(self, command: Command, new: dict[str, bytes], at: int, fault: str) -> tuple[str, Taken]:
+        """Let one step fail; return `killed`, `sentence` or `finished`, and what that took.
+
+        Raises AssertionError: something is lost.
+        """
         self.start(command)
         ended = self.ran(command, at, fault)
         assert ended.is_sound or ended.signal in (signal.SIGKILL, signal.SIGXFSZ), ended.said
@@ -192,7 +196,7 @@ class World:
         again = self.ran(command)
         assert again.code == 0, again.said
         assert self.stored(command.stored) == new, "the next run's results are others, or something is left behind"
-        return "killed" if ended.signal else "sentence" if ended.code else "finished"
+        return "killed" if ended.signal else "sentence" if ended.code else "finished", ended.taken
 
 
 def world(project: Path) -> World:
@@ -215,24 +219,35 @@ def places(steps: Iterable[str]) -> list[tuple[int, str]]:
     return [(at, fault) for fault in FAULTS for at, kind in numbered if kind == "open" or "halfway" not in fault]
 
 
-def crash(every: int = 1, most: int = 40, write: bool = False) -> None:
-    """Faults at one in EVERY steps of compute, at MOST of each other command's; --write: into results/crash.json."""
-    found = {fault: Counter(dict.fromkeys(("killed", "sentence", "finished", "broke"), 0)) for fault in FAULTS}
+def tried(part: int, parts: int, most: int, most_slow: int) -> list[tuple[str, str, Taken]]:
+    """Try one in PARTS of the faults, each in this process's own world; return what each is, came to and took."""
+    found = []
     with tempfile.TemporaryDirectory() as folder:
         made = world(Path(folder))
         for name, command in COMMANDS.items():
             steps, new = made.undisturbed(command)
             possible = places(steps)
-            apart = every if command.argv == COMPUTE else max(1, -(-len(possible) // most))
-            for at, fault in possible[::apart]:
+            chosen = possible[:: max(1, -(-len(possible) // (most_slow if command.slow else most)))]
+            for at, fault in chosen[part::parts]:
                 try:
-                    what = made.outcome(command, new, at, fault)
+                    what, taken = made.outcome(command, new, at, fault)
                 except AssertionError as error:
-                    what = "broke"
+                    what, taken = "broke", NOTHING
                     print(f"--- {fault}, step {at}, {name}: {error}", flush=True)
-                found[fault][what] += 1
-            print(f"{name}: {len(possible[::apart])} of {len(possible)} faults tried", flush=True)
+                found.append((f"{name}: {fault}", what, taken))
+            print(f"{name}: one in {parts} of {len(chosen)} faults tried, of {len(possible)}", flush=True)
+    return found
+
+
+def crash(most: int = 230, most_slow: int = 30, jobs: int = os.cpu_count() or 1, write: bool = False) -> None:
+    """Faults at MOST steps of each command, MOST_SLOW of those that take long; --write: into results/crash.json."""
+    begin, kinds = time.monotonic(), {}
+    with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
+        given = repeat(jobs), repeat(most), repeat(most_slow)
+        found = [one for part in pool.map(tried, range(jobs), *given) for one in part]
+    for kind, what, _ in sorted(found, key=itemgetter(0)):
+        kinds.setdefault(kind, dict.fromkeys(("killed", "sentence", "finished", "broke"), 0))[what] += 1
     if write:
-        write_record(RESULTS, {**today(), "kinds": found})
-    if any(count["broke"] for count in found.values()):
+        write_record(RESULTS, {**today(), **in_all(begin, jobs, (taken for *_, taken in found)), "kinds": kinds})
+    if any(count["broke"] for count in kinds.values()):
         raise typer.Exit(1)

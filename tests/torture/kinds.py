@@ -1,209 +1,85 @@
-"""Kinds of files that the atlas reads, and general ways to damage any of them: for `make fuzz`."""
+"""Projects that the atlas works on, and kinds of their files that `make fuzz` damages."""
 
-import copy
-import hashlib
-import json
 import os
-import re
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import yaml
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
-from generators.base.plain import as_json, content_digest
 from tests.checkpoint import other_software
-from tests.checkpoints import WEIGHTS, Sizes, edit_header, tensors_of, write_checkpoint
+from tests.checkpoint.oracle.tokenizers import of_sentencepiece
+from tests.checkpoints import WEIGHTS, Sizes, tensors_of, write_checkpoint
+from tests.torture import commands
+from tests.torture.damage import (
+    FORMATS,
+    HOSTILE,
+    Array,
+    Content,
+    Random,
+    absurd_numbers,
+    damage_bytes,
+    damage_content,
+    damage_directory,
+    damage_header,
+    one_of,
+    replace_file,
+    reseal,
+    write_tensors,
+    write_text,
+)
 
-Array, Random = np.ndarray, np.random.Generator
-Content = Any  # nested dicts and lists of arrays, tensors, numbers and text
 SIZES = Sizes(n_layer=2, n_head=2, d_model=16, n_ctx=24, vocab_size=128)
-RAW = {"DEEP": "[" * 100_000 + "]" * 100_000, "DIGITS": "9" * 5000}  # placeholders, for text that no library writes
-HOSTILE = ("<script>alert(1)</script>", "\u202egnp.exe", "\x1b[2J", "{{ 7 * 7 }}", "../../etc/passwd", "a" * 5000, "")
-NUMBERS = (0, -1, 1, 3, 128, 10**6, 4 * 10**8, 2**31, 2**63, 1e308, float("nan"), float("inf"), -0.5)
-ANYTHING = (*NUMBERS, *HOSTILE, *RAW, True, None, "12", [], {}, [[]])
-CONFIG_KEYS = ("model_type", "tie_word_embeddings", "scale_attn_weights", "rope_scaling", "quantization_config")
-KEYS = (*HOSTILE, *CONFIG_KEYS, "n_inner", "licence", "group", "counts", "family", "stack", "transformer.wte.weight")
-
-
-def one_of(options: Any, rng: Random) -> Any:
-    return copy.deepcopy(options[int(rng.integers(len(options)))])
-
-
-# What a file holds
-
-
-def read_text(path: Path) -> Content:
-    return {".yml": yaml.safe_load, ".json": json.loads}.get(path.suffix, str.splitlines)(path.read_text())
-
-
-def write_text(content: Content, path: Path) -> None:
-    if path.suffix == ".txt":
-        path.write_text("\n".join(map(str, content)))
-        return
-    text = yaml.safe_dump(content) if path.suffix == ".yml" else json.dumps(content, default=str)
-    path.write_text(re.sub('"?(DEEP|DIGITS)"?', lambda found: RAW[found[1]], text))
-
-
-def write_tensors(content: Content, path: Path) -> None:
-    """Write what safetensors can hold; the rest is missing."""
-    arrays = {str(name): np.ascontiguousarray(value) for name, value in content.items()}
-    save_file({name: array for name, array in arrays.items() if array.dtype.kind in "fiub"}, path)
-
-
-FORMATS: dict[str, tuple[Callable[[Path], Content], Callable[[Content, Path], Any]]] = {
-    **dict.fromkeys((".json", ".yml", ".txt"), (read_text, write_text)),
-    **dict.fromkeys((".bin", ".pt"), (torch.load, torch.save)),
-    ".safetensors": (load_file, write_tensors),
-    ".npz": (lambda path: dict(np.load(path)), lambda content, path: np.savez_compressed(path, **content)),
-    ".npy": (lambda path: [np.load(path)], lambda content, path: np.save(path, content[0] if content else [])),
-}
-
-
-# Ways to damage it
-
-
-def damage_bytes(path: Path, rng: Random) -> None:
-    """Flip, cut out, repeat, cut off, overwrite or swap bytes, or raise a number; often near the beginning."""
-    data = bytearray(path.read_bytes())
-    for _ in range(int(rng.integers(1, 6))):
-        at, other = (int(rng.integers(max(1, min(len(data), 10 ** int(rng.choice([3, 9])))))) for _ in range(2))
-        near, far, some = slice(at, at + 8), slice(other, other + 8), slice(at, at + int(rng.integers(1, 200)))
-        match int(rng.integers(7)):
-            case 0:
-                data[near] = bytes(byte ^ 1 << int(rng.integers(8)) for byte in data[near])
-            case 1:
-                del data[some]
-            case 2:
-                data[at:at] = data[some]
-            case 3:
-                del data[at:]
-            case 4:
-                data[near] = rng.bytes(8)
-            case 5:
-                data[near], data[far] = data[far], data[near]
-            case 6:
-                data[at:] = re.sub(rb"\d+", lambda found: b"9" * len(found[0]), data[at:], count=1)
-    path.write_bytes(bytes(data))
-
-
-def damage_content(path: Path, rng: Random) -> None:
-    """Change a few of the things that a file holds; it stays well-formed."""
-    read, write = FORMATS[path.suffix]
-    content = read(path)
-    for _ in range(int(rng.integers(1, 4))):
-        damage_tree(content, rng)
-    whole = path.suffix in (".json", ".yml") and rng.random() < 0.03
-    write(one_of(ANYTHING, rng) if whole else content, path)
-
-
-def damage_header(path: Path, rng: Random) -> None:
-    """Let the header of a safetensors file lie about its tensors."""
-    edit_header(path, lambda header: damage_tree(header, rng))
-
-
-def replace_file(path: Path, rng: Random) -> None:
-    """Put something that is no file in its place."""
-    path.unlink(missing_ok=True)
-    NO_FILES[one_of(list(NO_FILES), rng)](path)
-
-
-def damage_tree(node: Content, rng: Random) -> None:
-    """Drop, swap, add or replace something somewhere inside."""
-    keys = list(node) if isinstance(node, dict) else range(len(node))
-    if not keys:
-        return
-    key, other = one_of(keys, rng), one_of(keys, rng)
-    if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.8:
-        damage_tree(node[key], rng)
-        return
-    match int(rng.integers(8)):
-        case 0:
-            del node[key]
-        case 1:
-            node[key], node[other] = node[other], node[key]
-        case 2 if isinstance(node, dict):
-            node[one_of(KEYS, rng)] = node[key] if rng.random() < 0.5 else one_of(ANYTHING, rng)
-        case _:
-            node[key] = damaged(node[key], rng)
-
-
-def damaged(value: Any, rng: Random) -> Any:
-    """Return something else in the place of a number, a text, an array or a tensor."""
-    if isinstance(value, torch.Tensor):
-        return one_of(TENSORS, rng)(value)
-    if not isinstance(value, Array):
-        return one_of(ANYTHING, rng)
-    if not value.size or not value.ndim or value.dtype.kind not in "fiu":
-        return np.array(HOSTILE[:3])
-    with np.errstate(all="ignore"):
-        return one_of(ARRAYS, rng)(value, rng)
-
-
-def with_one(array: Array, rng: Random) -> Array:
-    changed = array.astype(np.float64)
-    changed.flat[int(rng.integers(array.size))] = rng.choice([1e30, -3e38, np.inf, np.nan, 1e17, 1e-40])
-    return changed.astype(array.dtype)
-
-
-ARRAYS: tuple[Callable[[Array, Random], Array], ...] = (
-    with_one,
-    lambda array, rng: np.full_like(array, rng.choice([0, 1, 1e-30, 1e17, np.nan])),
-    lambda array, rng: (array * rng.choice([1e-20, 1e10, 1e15, -1])).astype(array.dtype),
-    lambda array, rng: np.sign(array),
-    lambda array, rng: np.broadcast_to(array[:1], array.shape),
-    lambda array, rng: rng.permutation(array),
-    lambda array, rng: array[: int(rng.integers(len(array)))],
-    lambda array, rng: array[..., :1],
-    lambda array, rng: np.concatenate([array, array]),
-    lambda array, rng: array.T,
-    lambda array, rng: array.astype(rng.choice([np.float16, np.float64, np.int64, np.uint8, np.str_])),
-    lambda array, rng: np.array([{}, None], object),
-    lambda array, rng: np.array(HOSTILE[:3]),
+ENTRY = {"name": "tiny", "title": "Tiny", "sources": [{"folder": "tiny"}], "frequency": "counts", "notes": "Small."}
+SERIES = (
+    {"name": "steps", "title": "Steps", "along": "step", "question": "When?"},
+    {"name": "seeds", "title": "Seeds", "along": "seed", "question": "Which?", "notes": "Two."},
+    {"name": "changes", "title": "Changes", "along": "change", "question": "Why?", "seeds": "seeds"},
 )
-DTYPES = ("meta", torch.complex64, torch.bfloat16, torch.float8_e4m3fn)
-TENSORS: tuple[Callable[[torch.Tensor], Any], ...] = (
-    torch.nn.Parameter,
-    torch._neg_view,
-    torch.Tensor.to_sparse,
-    torch.Tensor.t,
-    *(lambda tensor, to=to: tensor.to(to) for to in DTYPES),
-    lambda tensor: torch.zeros(1).expand(tensor.numel(), 10**9),
-    lambda tensor: torch.zeros(1).expand(tensor.shape),
-    lambda tensor: torch.quantize_per_tensor(tensor, 0.1, 0, torch.qint8),
-    lambda tensor: torch.nested.nested_tensor([tensor, tensor]),
-    lambda tensor: [tensor],
-    lambda tensor: {"weight": tensor, "array": np.ones(3)},
-)
-NO_FILES: dict[str, Callable[[Path], Any]] = {
-    "pipe": os.mkfifo,
-    "device": lambda path: path.symlink_to("/dev/zero"),
-    "dead link": lambda path: path.symlink_to(path.with_name("nowhere")),
-    "circular link": lambda path: path.symlink_to(path.name),
-    "folder": Path.mkdir,
-    "hole": lambda path: (path.touch(), os.truncate(path, 20 * 2**30)),  # a sparse file
-    "nothing": lambda path: None,
-    "odd name": lambda path: path.with_name(os.fsdecode(b"\xff\x1b[31m") + path.name).touch(),
-}
+IN_SERIES = ("helix", "channels", "gains", "outliers")  # findings
+TRAINING = {"held_out_loss": 3.5, "held_out_window_losses": [3.0, 4.0], "corpus": {"sha256": "0" * 64}}
+
+# Sound projects, each beside the one before it, with stored results, and figures drawn
 
 
-def reseal(path: Path) -> None:
-    """Make the digests of a stored result fit what it holds now, as a forger would, if it can be read."""
-    record = path.with_name(f"{path.name.split('.')[0]}.json")
-    with suppress(Exception):
-        content = json.loads(record.read_text())
-        del content["sha256"]
-        if path.suffix == ".npz":
-            content["arrays_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        record.write_text(as_json({**content, "sha256": content_digest(content)}))
+def one_model(place: Path) -> None:
+    """Write a checkpoint, a vocabulary, token counts and a registry; compute and show everything."""
+    folder = write_checkpoint(place / "tiny", sizes=SIZES)
+    (folder / "vocab.txt").write_text("\n".join(f"{'##' * (i % 3 == 0)}w{i}" for i in range(SIZES.vocab_size)))
+    np.save(folder / "token_counts.npy", np.arange(SIZES.vocab_size, dtype=np.int64)[::-1])
+    (place / "models.yml").write_text(yaml.safe_dump([ENTRY]))
+    commands.compute_all(place, np.random.default_rng(0))
 
+
+def series(place: Path) -> None:
+    """Write series of two models, which have a few results of the one, and records of their training."""
+    names = ["tiny-1", "tiny-2"]
+    for name in names:
+        shutil.copytree(place.parent / "one" / "results" / "tiny", place / "results" / name)
+        for path in (place / "results" / name).glob("*.*"):
+            if path.name.split(".")[0] not in ("model", *IN_SERIES):
+                path.unlink()
+        for path in (place / "results" / name).glob("*.json"):
+            reseal(path, **{"name" if path.stem == "model" else "model": name})
+        (place / name).mkdir()
+        write_text(TRAINING, place / name / "training.json")
+    write_text([ENTRY | {"name": name, "sources": [{"folder": name}]} for name in names], place / "models.yml")
+    members = [{"model": name, "at": at} for at, name in enumerate(names)]
+    write_text([one | {"members": members} for one in SERIES], place / "series.yml")
+    commands.render(place, np.random.default_rng(0))
+
+
+def with_report(place: Path) -> None:
+    shutil.copytree(place.parent / "one" / "tiny", place / "tiny")
+    commands.write_report(place, np.random.default_rng(0))
+
+
+PROJECTS = {"one": one_model, "series": series, "report": with_report}
 
 # Kinds: what writes a sound file into the folder of a checkpoint
 
@@ -239,6 +115,14 @@ def pickles(folder: Path, rng: Random) -> None:
     content = one_of((tensors, tensors, {"model": tensors}, [tensors], {"state_dict": {"model": tensors}}), rng)
     zipped = bool(rng.random() < 0.8)
     torch.save(content, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+
+
+def zipped(folder: Path, rng: Random) -> None:
+    (folder / WEIGHTS).rename(folder / "old.safetensors")
+    torch.save(
+        {k: torch.tensor(v) for k, v in load_file(folder / "old.safetensors").items()}, folder / "pytorch_model.bin"
+    )
+    (folder / "old.safetensors").unlink()
 
 
 def emptied(folder: Path) -> Path:
@@ -283,48 +167,126 @@ def long_and_deep(folder: Path, rng: Random) -> None:
     write_checkpoint(emptied(folder), sizes=Sizes(layers, one_of((1, 2, 4), rng), 16, positions, tokens))
 
 
+def another_family(folder: Path, rng: Random) -> None:
+    family, dtype = one_of(("bert", "openai-gpt", "gpt2"), rng), one_of(("float64", "float16", "bfloat16"), rng)
+    write_checkpoint(emptied(folder), family, sizes=SIZES, dtype=dtype, prefix=one_of(("", "model."), rng))
+
+
+def beside(folder: Path, rng: Random) -> None:
+    """Write the small JSON files that transformers writes beside a checkpoint."""
+    decoder = {"5": {"content": "w5", "special": True}, "127": {"content": "<x>", "special": True, "lstrip": False}}
+    said = {"tokenizer_class": "BertTokenizer", "model_max_length": 24, "unk_token": "w0", "do_lower_case": True}
+    write_text(said | {"added_tokens_decoder": decoder}, folder / "tokenizer_config.json")
+    write_text(
+        {"unk_token": "w0", "cls_token": {"content": "w1", "lstrip": False}}, folder / "special_tokens_map.json"
+    )
+    write_text({"<x>": 127}, folder / "added_tokens.json")
+    write_text({"bos_token_id": 1, "eos_token_id": [2]}, folder / "generation_config.json")
+
+
+def pieces(folder: Path, rng: Random) -> None:
+    (folder / "vocab.txt").unlink()
+    of_sentencepiece(folder)
+
+
+def text(folder: Path, rng: Random) -> None:
+    tokenizer(folder, rng)
+    write_text([" ".join(f"w{i}" for i in rng.integers(128, size=50)) for _ in range(20)], folder.parent / "text.txt")
+
+
+def request(folder: Path, rng: Random) -> None:
+    path = one_of(("/", "/config.json", "/../models.yml", "/%2e%2e/models.yml", "//etc/passwd", *HOSTILE), rng)
+    version = one_of(("HTTP/1.1", "HTTP/1.0", "HTTP/0.9", "HTTP/2", ""), rng)
+    (folder.parent / "request.txt").write_text(f"GET {path} {version}\nHost: a\nRange: bytes=0-9\nCookie: b\n\n")
+
+
+def settings(folder: Path, rng: Random) -> None:
+    for _ in range(2):
+        os.environ[one_of(commands.SETTINGS, rng)] = commands.odd_text(rng)
+
+
 @dataclass(frozen=True)
 class Kind:
-    """Files of a project that are damaged, and what writes them if the sound project doesn't have them."""
+    """Files of a project that are damaged, what writes them if it doesn't have them, and what is asked of it then.
 
-    files: tuple[str, ...]
+    Of dear kinds `one_in` so many is tried. Digests of stored results fit the damage where it is `sealed`.
+    """
+
+    files: tuple[str, ...] = ()
     write: Callable[[Path, Random], None] = lambda folder, rng: None
     ways: tuple[Callable[[Path, Random], None], ...] = (damage_bytes, damage_content, replace_file)
+    use: Callable[[Path, Random], None] = commands.compute_same
+    project: str = "one"
+    one_in: int = 1
+    sealed: bool = True
 
 
+RESULTS = ("results/tiny/*.json", "results/tiny/*.npz", "results/tiny/.settled")
 KINDS = {
-    "weights": Kind((f"tiny/{WEIGHTS}",), ways=(damage_bytes, damage_content, replace_file, damage_header)),
+    "weights": Kind((f"tiny/{WEIGHTS}",)),
+    "headers": Kind((f"tiny/{WEIGHTS}",), ways=(damage_header,)),
+    "absurd numbers": Kind((f"tiny/{WEIGHTS}",), ways=(absurd_numbers,)),
     "config": Kind(("tiny/config.json",)),
+    "other families": Kind(("tiny/config.json", f"tiny/{WEIGHTS}"), another_family),
+    "files beside": Kind(("tiny/*_config.json", "tiny/*_tokens*.json"), beside),
     "vocabulary": Kind(("tiny/vocab.txt",)),
     "merges": Kind(("tiny/vocab.json", "tiny/merges.txt"), merges),
     "tokenizer.json": Kind(("tiny/tokenizer.json",), tokenizer),
+    "SentencePiece": Kind(("tiny/tokenizer.model",), pieces, (damage_bytes, replace_file)),
     "token counts": Kind(("tiny/token_counts.npy",)),
     "registry": Kind(("models.yml",)),
-    "stored results": Kind(("results/tiny/*.json",)),
-    "stored arrays": Kind(("results/tiny/*.npz",)),
     "shards": Kind((f"tiny/{WEIGHTS}.index.json", "tiny/model-*"), shards),
     "pickles": Kind(("tiny/pytorch_model.bin",), pickles),
+    "zip directories": Kind(("tiny/pytorch_model.bin",), zipped, (damage_directory,)),
     "nanoGPT": Kind(("tiny/ckpt.pt",), nanogpt),
     "TransformerLens": Kind((f"tiny/{WEIGHTS}", "tiny/cfg.json"), transformer_lens),
     "GGUF": Kind(("tiny/model.gguf",), gguf, (damage_bytes, replace_file)),
+    "GGUF's content": Kind(("tiny/model.gguf",), gguf, (damage_content,)),
     "CTranslate2": Kind(("tiny/model.bin",), ctranslate2, (damage_bytes, replace_file)),
-    "pipes and devices": Kind(("tiny/*", "results/tiny/*", "tiny/training.json"), ways=(replace_file,)),
     "absurd sizes": Kind((), absurd_sizes),
-    "long and deep models": Kind((), long_and_deep),
+    "long and deep models": Kind((), long_and_deep, one_in=10),
+    "pipes and devices": Kind(
+        ("tiny/*", "results/tiny/*", "tiny/training.json"), ways=(replace_file,), use=commands.compute_all
+    ),
+    "stored results": Kind(("results/tiny/*.json",), use=commands.compute_all),
+    "stored arrays": Kind(
+        ("results/tiny/*.npz",),
+        ways=(damage_bytes, damage_content, replace_file, damage_directory),
+        use=commands.compute_all,
+    ),
+    "figures": Kind((".cache/figures/*",), ways=(damage_bytes, replace_file), use=commands.compute_all),
+    "results to verify": Kind(RESULTS, ways=(damage_bytes, replace_file), use=commands.verify, sealed=False),
+    "results to adopt": Kind(RESULTS, ways=(damage_bytes, replace_file), use=commands.adopt, sealed=False),
+    "forged results to adopt": Kind(RESULTS[:1], ways=(damage_content,), use=commands.adopt_forged),
+    "reports": Kind(
+        ("report/*", "report/.results/tiny/*"),
+        ways=(damage_bytes, replace_file),
+        use=commands.write_report,
+        project="report",
+    ),
+    "series": Kind(("series.yml",), use=commands.render, project="series"),
+    "registries of series": Kind(("models.yml",), use=commands.render, project="series"),
+    "records of training": Kind(("tiny-*/training.json",), use=commands.render, project="series", one_in=4),
+    "results in series": Kind(("results/tiny-1/*.json",), use=commands.render, project="series", one_in=4),
+    "requests": Kind(("request.txt",), request, (damage_bytes, damage_content), commands.serve),
+    "texts": Kind(("text.txt",), text, (damage_bytes, damage_content), commands.count),
+    "options": Kind(use=commands.ask),
+    "settings": Kind(write=settings, use=commands.ask),
+    "settings of the hub": Kind(use=commands.ask_hub, one_in=10),
 }
 
 
 def mutate(place: Path, kind: Kind, rng: Random, way: int | None = None) -> None:
     """Turn a sound project into a mutant: with one of the kind's files damaged, in one of its ways."""
     kind.write(place / "tiny", rng)
-    if not any(name.startswith("results") for name in kind.files) and rng.random() < 0.5:
+    if kind.use == commands.compute_same and rng.random() < 0.5:
         shutil.rmtree(place / "results")
     files = sorted({path for name in kind.files for path in (place.glob(name) if "*" in name else [place / name])})
     if not files:
         return
     path = one_of(files, rng)
     (one_of(kind.ways, rng) if way is None else kind.ways[way])(path, rng)
-    if path.is_file():
+    if path.is_file() and kind.sealed:
         reseal(path)
 
 

@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import psutil
@@ -23,7 +23,18 @@ from generators import cli
 KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
 SAMPLE_S = 0.2
 SENTENCE = "atlas: "  # how the command begins one
+SENTENCES = SENTENCE, "Usage: "  # or how it is used
 MOST_PRINTED = 100_000  # characters
+
+
+class Taken(NamedTuple):
+    """Seconds of CPU, and bytes of memory at the peak."""
+
+    seconds: float = 0.0
+    memory: int = 0
+
+
+NOTHING = Taken()
 
 
 @dataclass(frozen=True)
@@ -35,12 +46,13 @@ class Ended:
     said: str = ""
     gave: Any = None
     pid: int = 0
+    taken: Taken = NOTHING
 
     @property
     def is_sound(self) -> bool:
         """Return whether it finished, or failed with a sentence and no traceback."""
         short = len(self.said) < MOST_PRINTED and "Traceback" not in self.said
-        return not self.signal and short and (self.code == 0 or SENTENCE in self.said)
+        return not self.signal and short and (self.code == 0 or any(begin in self.said for begin in SENTENCES))
 
 
 def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
@@ -58,10 +70,11 @@ def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
     os.close(send)
     with os.fdopen(receive, "rb") as pipe:
         told = pipe.read()
-    _, status = os.waitpid(pid, 0)
+    _, status, used = os.wait4(pid, 0)
+    taken = Taken(round(used.ru_utime + used.ru_stime, 3), KIBI * used.ru_maxrss)
     if told and not status:
-        return Ended(**{**json.loads(told), "pid": pid})
-    return Ended(os.WTERMSIG(status), 1, f"ended by signal {os.WTERMSIG(status)}", pid=pid)
+        return Ended(**{**json.loads(told), "pid": pid, "taken": taken})
+    return Ended(os.WTERMSIG(status), 1, f"ended by signal {os.WTERMSIG(status)}", pid=pid, taken=taken)
 
 
 def _acted(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
@@ -79,6 +92,13 @@ def _acted(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
             code = 1
             traceback.print_exc()
     return Ended(0, code, said.getvalue()[-2 * MOST_PRINTED :], gave)
+
+
+def in_all(begin: float, jobs: int, taken: Iterable[Taken]) -> dict[str, Any]:
+    """Return what a record says of all children since `begin`: the time that it took, and the most that one took."""
+    seconds, memory = map(max, zip(*taken, strict=True))
+    whole = {"seconds": round(time.monotonic() - begin), "processes": jobs}
+    return {"took": whole | {"longest_seconds": seconds, "most_bytes": memory}}
 
 
 def atlas(*arguments: object) -> None:

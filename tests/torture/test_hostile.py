@@ -27,14 +27,14 @@ from generators.compute.results import HOLDER, Store
 from generators.compute.schedule import compute_model
 from generators.compute.verify import verify
 from generators.findings import FINDINGS
-from generators.site import quality_reports
+from generators.site import quality_reports, report
 from generators.tokens.frequency import read_counts, token_frequencies
 from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import LONGEST_READABLE
 from tests.checkpoints import WEIGHTS, write_checkpoint
 from tests.compute.test_results import TINY, record_of
 from tests.conftest import ROOT
-from tests.torture.kinds import NO_FILES
+from tests.torture.damage import NO_FILES
 from tests.toy_findings import toy
 
 ARRAYS = {"a": np.arange(4, dtype=np.float32), "name": np.array(["x", "yy"])}
@@ -89,6 +89,15 @@ def weights(shape):
     )
 
 
+def zipped(name):
+    """Return a zip file whose directory says that a name is UTF-8."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("é" + "a" * (len(name) - 2), "")
+    begin, mark, directory = buffer.getvalue().partition(b"PK\1\2")
+    return begin + mark + directory.replace("é".encode() + b"a" * (len(name) - 2), name)
+
+
 def vocabulary(path):
     load_vocabulary(in_folder(path.parent), 100)
 
@@ -131,6 +140,7 @@ REFUSED = [
         for mark in ("\u202e", "\x1b[31m", "\u2066", "\x07")
     ),
     ("models.yml", os.mkfifo, load_registry, "can't be read"),
+    ("pytorch_model.bin", zipped(b"\xe1/data.pkl"), checkpoint, "is not opened"),
     ("fuzz.json", os.mkfifo, lambda path: quality_reports.read(path.parent, "fuzz"), "can't be read"),
     ("absent", b"", lambda path: check_size(path.with_name("nowhere")), "can't be read"),
 ]
@@ -140,7 +150,7 @@ REFUSED = [
 def test_hostile_file_is_a_sentence(folder, name, content, read, said, monkeypatch):
     monkeypatch.setattr("tokenizers.Tokenizer", None)  # the library would end the process
     path = folder / name
-    if name.endswith(".index.json"):  # which is read where there is no file without one
+    if name.endswith((".index.json", ".bin")):  # which is read where there is no file without one
         (folder / "model.safetensors").unlink()
     if content == "3 GiB":
         path.touch()
@@ -359,7 +369,7 @@ def test_forged_arrays_are_a_sentence(stored, how, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["model.json", "toy.json", "toy.0000000000000000.npz", ".settled", ".holder"])
-@pytest.mark.parametrize("kind", ["pipe", "device", "hole", "folder"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "dead link", "hole", "folder"])
 def test_what_is_no_file_among_results_is_never_read(stored, name, kind):
     path = stored.folder("tiny") / name
     path.unlink(missing_ok=True)
@@ -426,3 +436,13 @@ def test_where_everything_is_stored_no_lock_is_needed(store, compute, monkeypatc
     (store.root / "tiny" / ".toy.json.123.tmp").write_text("half")
     with pytest.raises(TypeError):  # a lock was taken
         compute()
+
+
+def test_a_report_copies_only_what_results_may_be(tmp_path):
+    """It filled the disk with what a link to a device gave, or a hole in a file."""
+    for kind in NO_FILES.keys() - {"folder", "nothing", "odd name"}:
+        NO_FILES[kind](tmp_path / kind)
+    for name in ("a.json", "b.npz"):
+        (tmp_path / name).touch()
+    names = [path.name for path in tmp_path.iterdir()]
+    assert {*names} - {*report._unreadable(str(tmp_path), names)} == {"a.json", "b.npz"}
