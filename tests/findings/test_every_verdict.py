@@ -22,7 +22,15 @@ from tests import planted
 from tests.conftest import ROOT
 from tests.findings.test_contract import all_measured
 
-MODELS = ("gpt2", "all-minilm-l6-v2", "stdlib-gpt2", "stdlib-none", "stdlib-rotary", "stdlib-sinusoidal")
+MODELS = (
+    "gpt2",
+    "openai-gpt",
+    "all-minilm-l6-v2",
+    "stdlib-gpt2",
+    "stdlib-none",
+    "stdlib-rotary",
+    "stdlib-sinusoidal",
+)
 
 
 def made_of(rule: Rule[Any], measurements: Measurements[Any]) -> Iterator[judging.Evidence]:

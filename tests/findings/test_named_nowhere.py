@@ -38,7 +38,6 @@ ARGUED = {
         "stream",
         "three-components",
         "winding",
-        "generators.findings.stream.claims",
         "generators.findings.stream.measure",
     },
     # The titles of eight pages, each the count of the claim that answers its question best: prose, as above.

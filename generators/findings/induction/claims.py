@@ -28,7 +28,7 @@ def copies(m: InductionMetrics) -> Evidence:
     )
 
 
-@claim("repeats-need-that-head", holds=HALF, partly=MARGIN, form=share, margin=MARGIN)
+@claim("repeats-need-that-head", form=share, half=HALF, margin=MARGIN)
 def needed(m: InductionMetrics) -> Evidence | Untested:
     head, found = best_of(m), m["copying"]
     if found is None or head["copying"] < COPIES:
