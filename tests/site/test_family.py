@@ -69,7 +69,7 @@ def test_what_holds_with_learned_positions_alone_needs_them():
     found = answers(family(LEARNED, none, rotary))[NEED]
     assert found.answer == (
         "3 claims hold with learned positions. With no positions or rotations instead (one model each), 1 still "
-        "holds in at least one of these models, 1 holds in none and 1 can't be tested."
+        "holds in at least one of these models, 1 holds in none and 1 can't be compared."
     )
     assert {part.words: ids(part) for part in found.parts} == {
         "Hold only with learned positions": ["low-rank"],
@@ -96,7 +96,7 @@ def test_without_the_models_that_it_needs_nothing_is_said(pages):
 def test_with_one_other_scheme_the_answer_speaks_of_it():
     none = member("stdlib-none", "no positions", winding="untested", clump="holds", low_rank="holds")
     assert answers(family(LEARNED, none))[NEED].answer.endswith(
-        "With no positions instead, 2 still hold and 1 can't be tested."
+        "With no positions instead, 2 still hold and 1 can't be compared."
     )
 
 
@@ -163,7 +163,7 @@ def test_what_a_change_costs_is_shown_and_what_it_makes_hold_by_design():
 def test_what_cant_be_tested_after_a_change_is_no_loss():
     short = member("stdlib-context-64", "a context of 64", winding="untested", clump="holds", low_rank="holds")
     found = answers(family(LEARNED, short))["What still holds with a short context?"]
-    assert found.answer.endswith("With a context of 64, 2 still hold and 1 can't be tested.")
+    assert found.answer.endswith("With a context of 64, 2 still hold and 1 can't be compared.")
     assert found.parts == ()
 
 

@@ -60,7 +60,7 @@ def test_home_tells_stories_that_hold_each_in_a_model_that_shows_it(kept):
     assert "three dimensions hold 91 %" in words(found[0])
     assert "they turn 2.8 times" in words(found[0])
     assert " ".join(str(template("helix").together(list(kept.values()))).split()) == (
-        "Positions wind in 3 of 3 models tested; in 1 of 3 the curve also lies in three dimensions, a helix "
+        "Learned positions wind in 3 of 3 models tested; in 1 of 3 the curve also lies in three dimensions, a helix "
         "(GPT-2 124M)"
     )
 
