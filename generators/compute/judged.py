@@ -48,7 +48,10 @@ class JudgedModel:
 
     @property
     def damaged(self) -> list[str]:
-        return [judged.damaged for judged in self.findings if judged.damaged]
+        found = [judged.damaged for judged in self.findings if judged.damaged]
+        stored = (judged.stored for judged in self.findings if judged.stored is not None)
+        mixed = records.of_different_weights(self.record.name, stored)
+        return found if mixed is None else [*found, mixed]
 
     def published(self) -> records.ModelFindings:
         tensors: dict[str, records.TensorEntry] = {}

@@ -140,11 +140,28 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
         found.stored[finding] = stored
         if planned.key is not None and stored.version != planned.finding.version:
             found.outdated.append(finding)
+    if changed := _of_other_weights(prepared, store):
+        found.damaged.append(
+            f"{name}: what is stored of {', '.join(changed)} was measured from other weights than these. What isn't "
+            "computed again now stays as it is."
+        )
     others = set(store.finding_names(name)) - {planned.finding.name for planned in prepared.plans}
     found.unknown = sorted(others - {finding.name for finding in all_findings.FINDINGS}) if others else []
     found.record = _wanted(prepared.record, store, anew=bool(found.left))
     is_tidy = not others and store.is_tidy(name, found.stored.values())
     found.is_done = is_tidy and not found.left and found.record is None
+    return found
+
+
+def _of_other_weights(prepared: "Prepared", store: Store) -> list[str]:
+    """Return the findings that were measured from other tensors of the same names."""
+    name, found = prepared.record.name, list[str]()
+    now = {tensor.name: tensor for planned in prepared.plans for tensor in planned.tensors.values()}
+    for finding in store.finding_names(name):
+        with suppress(InputError):  # damage is reported where it is asked for
+            stored = store.finding(name, finding)
+            tensors = {} if stored is None else stored.tensors
+            found += [finding] * any(now.get(tensor.name, tensor) != tensor for tensor in tensors.values())
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from generators.base.errors import InputError
-from generators.compute.records import ModelRecord, StoredFinding
+from generators.compute.records import ModelRecord, StoredFinding, of_different_weights
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 
@@ -22,11 +22,14 @@ def _verify(store: Store) -> Iterator[tuple[str, str]]:
                 yield name, f"{store.root / name} has results but does not say of which model."
         except InputError as error:
             yield name, str(error)
+        found = []
         for finding in store.finding_names(name):
             try:
-                store.load(name, finding)
+                found += [whole[0]] if (whole := store.load(name, finding)) is not None else []
             except InputError as error:
                 yield name, str(error)
+        if (mixed := of_different_weights(name, found)) is not None:
+            yield name, mixed
 
 
 def adopt(store: Store, other: Store) -> list[str]:
