@@ -258,6 +258,9 @@ REFUSALS = {  # files that are there, a command, what it says
         ["report", "m1", "--skip-runs", "-o", "web"],
         "",
     ),
+    "a thesis": ({"web/.results/x": "x", "web/thesis.tex": "mine"}, ["report", "m1", "--skip-runs", "-o", "web"], "holds thesis.tex"),
+    "a folder beside": ({".web.old/a": "mine"}, ["report", "m1", "--skip-runs", "-o", "web"], "no report"),
+    "a folder to come": ({".web.new/a": "mine"}, ["report", "m1", "--skip-runs", "-o", "web"], "no report"),
     "a site": ({"site/photos/1.jpg": "mine"}, ["render"], "site/ holds something that is no site of MkDocs"),
 }
 
