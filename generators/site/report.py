@@ -128,7 +128,8 @@ def _check_ours(folder: Path) -> None:
         return  # of a version of the atlas that kept no list
     if foreign := [name for name in found if name not in ours]:
         raise InputError(
-            f"{folder} holds {foreign[0]}, which is no part of a report: move it, or name another place with --output."
+            f"{folder} holds {foreign[0]}, which is no part of a report: move it, or name another place with "
+            "--output."
         )
 
 

@@ -93,6 +93,16 @@ def test_parameters_of_a_module_are_read_as_tensors(torch, tmp_path):
     )
 
 
+def test_a_file_with_two_models_is_a_sentence(torch, tmp_path):
+    folder = older(torch, tmp_path)
+    tensors = torch.load(folder / OLDER)
+    torch.save({"model": tensors, "state_dict": tensors, "step": 1}, folder / OLDER)
+    assert open_checkpoint(in_folder(folder))["token_embedding"].size
+    torch.save({"model": {name: 3 * t for name, t in tensors.items()}, "state_dict": tensors}, folder / OLDER)
+    with pytest.raises(InputError, match="holds tensors as 'model' and others as 'state_dict'"):
+        open_checkpoint(in_folder(folder))
+
+
 NO_NUMBERS = {
     "sparse": lambda torch: torch.eye(50, 24).to_sparse(),
     "meta device": lambda torch: torch.empty(50, 24, device="meta"),

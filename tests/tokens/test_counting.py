@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+from generators.base import notices
 from generators.base.errors import InputError
 from generators.tokens import corpus as parts
 from generators.tokens import counting
@@ -237,6 +238,13 @@ def test_the_command(model, texts, by_hand, tmp_path, atlas, monkeypatch):
     assert f"{sum(by_hand):,} tokens" in run.out
 
 
+def test_text_in_another_encoding_is_counted_and_that_is_said(model, tmp_path, atlas):
+    notices.forget()
+    (tmp_path / "latin.txt").write_bytes("café naïve\n".encode("latin-1"))
+    run = atlas("count-tokens", model, tmp_path / "latin.txt", "-o", tmp_path / "counts.npy")
+    assert (run.code, "isn't UTF-8" in run.err) == (0, True)
+
+
 def test_the_command_with_gpt2(gpt2_weights, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("models.yml").write_text("[]")
@@ -267,6 +275,8 @@ def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
         ((model, "fake.gz"), "fake.gz can't be read"),
         ((model, texts[0], "-o", "absent/counts.npy"), "no folder absent"),
         ((model, texts[0], "-o", tmp_path), "is a folder"),
+        ((model, texts[0], "-o", texts[0]), "holds no counts"),
+        ((model, texts[0], "-o", os.devnull), "holds no counts"),
         (("no-such-model", texts[0]), "no-such-model"),
     ]:
         run = atlas("count-tokens", *arguments, "--jobs", 1)

@@ -232,6 +232,7 @@ def test_panic_of_a_library_costs_its_model_and_no_other(compute, monkeypatch):
 # Commands
 
 TINY_YAML = {"name": "tiny", "title": "Tiny", "sources": "[{folder: tiny}]", "frequency": "counts"}
+REPORT = ["report", "m1", "--skip-runs", "-o", "web"]
 COMPUTE = ["compute", "m1", "--skip-runs", "--results"]
 
 
@@ -255,12 +256,16 @@ REFUSALS = {  # files that are there, a command, what it says
     "in the checkpoint": ({}, [*COMPUTE, "."], ""),
     "a web site": (
         {"web/index.html": "hello", "web/photos/1.jpg": "mine"},
-        ["report", "m1", "--skip-runs", "-o", "web"],
+        REPORT,
         "",
     ),
-    "a thesis": ({"web/.results/x": "x", "web/thesis.tex": "mine"}, ["report", "m1", "--skip-runs", "-o", "web"], "holds thesis.tex"),
-    "a folder beside": ({".web.old/a": "mine"}, ["report", "m1", "--skip-runs", "-o", "web"], "no report"),
-    "a folder to come": ({".web.new/a": "mine"}, ["report", "m1", "--skip-runs", "-o", "web"], "no report"),
+    "a thesis": (
+        {"web/.results/x": "x", "web/thesis.tex": "mine"},
+        REPORT,
+        "holds thesis.tex",
+    ),
+    "a folder beside": ({".web.old/a": "mine"}, REPORT, "no report"),
+    "a folder to come": ({".web.new/a": "mine"}, REPORT, "no report"),
     "a site": ({"site/photos/1.jpg": "mine"}, ["render"], "site/ holds something that is no site of MkDocs"),
 }
 

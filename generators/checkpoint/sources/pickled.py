@@ -1,23 +1,33 @@
 """PyTorch's own files, read by its weights-only unpickler, which runs nothing, or not at all."""
 
-from collections.abc import Iterator, Mapping
+import struct
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from pickletools import genops
 from typing import Any
-from zipfile import ZIP_STORED, ZipFile, is_zipfile
+from zipfile import ZIP_STORED, ZipFile, ZipInfo, is_zipfile
 
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
-from generators.checkpoint.sources.formats import DTYPES, Contents, Format, Header, check_layout, once_per_content
+from generators.checkpoint.sources.formats import (
+    DTYPES,
+    Contents,
+    Format,
+    Header,
+    Span,
+    check_layout,
+    once_per_content,
+)
 
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 OPEN_AT_ONCE = 2  # files, mapped into memory where that can be
 LARGEST_PICKLE = 2**24  # bytes: names and shapes, of 100,000 tensors and more
 LARGEST_INFLATED = 2**33  # bytes of compressed records, which can't be mapped
+LOCAL_LENGTHS = 26  # bytes in a record's own header before two lengths
 PICKLES = 5  # in files from before PyTorch 1.6, before the numbers
 STATES = ("model", "state_dict", "model_state_dict", "module")  # where training scripts put the tensors
 ONLY_PYTORCH = (
@@ -86,22 +96,32 @@ def _opened(path: Path, size: int) -> Contents:
             f"{path.name} is not opened: PyTorch's weights-only reader finds more in it than tensors, or damage. "
             "Save the model's state_dict() alone: torch.save(model.state_dict(), ...)."
         ) from error
-    held = next((held for held in _held(found) if _tensors(held)), {})
-    if not held:
+    states = {name: tensors for name in STATES if (tensors := _tensors(found.get(name)))}
+    chosen, *others = [*states, ""]
+    for other in others[:-1]:
+        if not _are_same(states[chosen], states[other]):
+            raise InputError(
+                f"{path.name} holds tensors as {chosen!r} and others as {other!r}: which one the "
+                "model uses can't be told. Save one of them alone."
+            )
+    held = found.get(chosen, found)
+    if not _tensors(held):
         raise InputError(f"{path.name} holds no tensors by name.")
     settings = {str(name): value for name, value in found.items() if value is not held}
     return Contents(_tensors(held), settings=settings)
 
 
-def _held(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield what may hold the tensors: what training scripts put them in, then the file itself."""
-    yield from (held for name in STATES if isinstance(held := found.get(name), Mapping))
-    yield found
-
-
-def _tensors(held: Mapping[str, Any]) -> dict[str, Any]:
+def _are_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     import torch
 
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def _tensors(held: object) -> dict[str, Any]:
+    import torch
+
+    if not isinstance(held, Mapping):
+        return {}
     return {str(name): tensor for name, tensor in held.items() if isinstance(tensor, torch.Tensor)}
 
 
@@ -124,15 +144,24 @@ def _can_be_mapped(path: Path, size: int) -> bool:
         return False
     with ZipFile(path) as archive:
         records = archive.infolist()
+        spans = {record.filename: _span(archive, record) for record in records}
     pickled = sum(record.file_size for record in records if record.filename.endswith(".pkl"))
     packed = [record for record in records if record.compress_type != ZIP_STORED]
     inflated = sum(record.file_size for record in packed)
     if pickled > LARGEST_PICKLE or inflated > LARGEST_INFLATED:
         raise _too_large(path, pickled if pickled > LARGEST_PICKLE else inflated)
-    check_layout(
-        {r.filename: (r.header_offset, r.header_offset + r.compress_size) for r in records}, 0, size, gap=None
-    )
+    if len(spans) < len(records):
+        raise ValueError("two records have one name")
+    check_layout(spans, 0, size, gap=None)
     return not packed
+
+
+def _span(archive: ZipFile, record: ZipInfo) -> Span:
+    """Return where a record begins and ends; the length of what precedes its bytes is said there, and only there."""
+    assert archive.fp is not None
+    archive.fp.seek(record.header_offset + LOCAL_LENGTHS)
+    name, extra = struct.unpack("<HH", archive.fp.read(4))
+    return record.header_offset, record.header_offset + LOCAL_LENGTHS + 4 + name + extra + record.compress_size
 
 
 def _check_plain(path: Path) -> None:
