@@ -276,7 +276,7 @@ class Checkpoint(Mapping[str, Array]):
             )
             raise InputError(
                 f"{slot.tensor} in {self._where()}, the {role}, has the shape {_times(shape)} "
-                f"where config.json asks for {_times(wanted)}.{turned}"
+                f"{self._files.as_said('where config.json asks for')} {_times(wanted)}.{turned}"
             )
 
     def _shape_stored(self, slot: Slot) -> tuple[int, ...]:
@@ -301,6 +301,14 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
 
     Raises InputError: no config, an unknown family, no weights, or a damaged file.
     """
+    try:
+        return _opened(files, family, compare)
+    except InputError as error:
+        error.args = (files.as_said(str(error)),)
+        raise
+
+
+def _opened(files: Files, family: str | None, compare: bool) -> Checkpoint:
     config = files.config()
     if family is None and not config.get("model_type"):
         config = {**config, "model_type": infer_type(files, config)}
@@ -318,7 +326,7 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
     lookalikes.check(files, config, known, architecture)
     notes, unread_here = [files.dialect.note] if files.dialect.note else [], list[str]()
     if not files.dialect.software or files.dialect.names_all:
-        unread_here = unread.sentences(files.names(), config, known, architecture)
+        unread_here = list(map(files.as_said, unread.sentences(files.names(), config, known, architecture)))
     compare = compare and architecture.tied and not files.dialect.software
     if compare and (own := _own_output(files, known)) is not None:
         architecture = replace(architecture, tied=False)

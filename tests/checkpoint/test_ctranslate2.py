@@ -80,6 +80,7 @@ def test_the_file_is_named_as_its_folder_and_its_halves_by_their_endings(tmp_pat
 
 
 WHISPER = other.whisper_in_ct2(other.whisper_tensors())
+GAMMA = "decoder/layer_0/ffn/layer_norm/gamma"
 FEW_SCALES = {**IN_EIGHT, "decoder/embeddings/weight_scale": np.ones(3, np.float32)}
 
 
@@ -89,6 +90,16 @@ FEW_SCALES = {**IN_EIGHT, "decoder/embeddings/weight_scale": np.ones(3, np.float
         ({"spec": "TransformerSpec"}, "of the kind 'TransformerSpec', and the atlas reads WhisperSpec"),
         ({"version": 5}, "is of version 5 of CTranslate2's format, and the atlas reads version 6"),
         ({"tensors": FEW_SCALES}, "no scale for each row"),
+        ({"tensors": {**WHISPER, f"{GAMMA}\0": WHISPER[GAMMA]}}, "it holds .*gamma twice"),
+        ({"aliases": {GAMMA: "decoder/layer_1/ffn/layer_norm/gamma"}}, "and holds .*layer_0/ffn/layer_norm/gamma"),
+        ({"aliases": {"decoder/projection/weight": "nowhere"}}, "is nowhere, and holds no such"),
+        *(
+            (
+                {"tensors": WHISPER | {"decoder/num_heads": np.float32(heads)}},
+                f"model.bin gives {heads} as",
+            )
+            for heads in (4.5, np.nan, np.inf)
+        ),
         ({"tensors": {k: v.astype(np.int16) for k, v in WHISPER.items()}}, "is I16; the atlas reads"),
     ],
     ids=str,
@@ -97,6 +108,11 @@ def test_what_is_not_read_says_why(tmp_path, changed, sentence):
     other.write_ctranslate2(tmp_path / "model.bin", **changed)
     with pytest.raises(InputError, match=sentence):
         opened(tmp_path, "decoder")["token_embedding"]
+
+
+def test_a_decoder_is_read_whatever_its_encoder_hears(tmp_path):
+    other.write_ctranslate2(tmp_path / "model.bin", WHISPER | {"encoder/conv1/weight": np.ones(5, np.float32)})
+    assert opened(tmp_path, "decoder")["token_embedding"].size
 
 
 def test_damage_is_a_sentence(tmp_path):

@@ -87,6 +87,8 @@ def _contents_of(file: BinaryIO, size: int) -> Contents:
     numbers: dict[str, float] = {}
     for _ in range(_count(file)):
         name, tensor = _text(file), _tensor(file, size)
+        if name in tensors or name in numbers:
+            raise ValueError(f"it holds {name} twice")
         dtype, shape = STORED[tensor.header.dtype], tensor.header.shape
         if shape:
             tensors[name] = tensor
@@ -94,7 +96,10 @@ def _contents_of(file: BinaryIO, size: int) -> Contents:
         else:
             numbers[name] = float(np.frombuffer(file.read(dtype.itemsize), dtype)[0])
     aliases = {_text(file): _text(file) for _ in range(_count(file))}
-    tensors |= {alias: tensors[name] for alias, name in aliases.items() if name in tensors}
+    for alias, name in aliases.items():
+        if alias in tensors or name not in tensors:
+            raise ValueError(f"it says that {alias} is {name}, and holds {alias if alias in tensors else 'no such'}")
+    tensors |= {alias: tensors[name] for alias, name in aliases.items()}
     return Contents(tensors, settings={SPEC: spec, NUMBERS: numbers, ALIASES: aliases})
 
 

@@ -1,9 +1,10 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
 import hashlib
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -17,6 +18,7 @@ from generators.base import notices
 from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
+from generators.base.sentences import first
 from generators.checkpoint import single_files
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.sources.ctranslate2_files import SPEC
@@ -34,6 +36,7 @@ SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
 USUAL = (WEIGHTS, SHARD_INDEX, PICKLED, PICKLED_INDEX)  # what transformers reads, in this order
 INDEX_OF = {WEIGHTS: SHARD_INDEX, PICKLED: PICKLED_INDEX}
+OF_CONFIG = re.compile(rf"\b{re.escape(CONFIG)}")  # not adapter_config.json
 CFGS = ("cfg.json", CONFIG)  # of TransformerLens
 NUMBERS_AT_ONCE = 1 << 21  # of a tensor, read and widened together
 
@@ -253,18 +256,25 @@ class Files:
 
     def config(self) -> dict[str, Any]:
         """Return config.json, or what the weights say in its place. Raises InputError: neither says it."""
+        return self._config()[1]
+
+    def as_said(self, sentence: str) -> str:
+        """Return a sentence about config.json that names the file of weights which says it instead, if one does."""
+        return OF_CONFIG.sub(lambda _: self._config()[0], sentence)
+
+    def _config(self) -> tuple[str, dict[str, Any]]:
         content = self.content(CONFIG)
         said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
         usual = self.file is None and not self.is_gguf
         if said is not None and usual and ("model_type" in said or self.comes_whole):
-            return said
+            return CONFIG, said
         own = self.dialect.config if self._has_weights else None
         if own is not None:
-            return dict(own)
+            return self._weights[0], dict(own)
         if said is None:
             lacking = CONFIG if self._has_weights else f"{CONFIG} and no weights"
             raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {lacking}.")
-        return said
+        return CONFIG, said
 
     @property
     def _has_weights(self) -> bool:
@@ -312,11 +322,20 @@ class Files:
     def _file_of(self) -> Mapping[str, str]:
         if not self._weights:
             raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {WEIGHTS}: copy it there.")
-        first = self._weights[0]
-        if first in (SHARD_INDEX, PICKLED_INDEX):
-            named = weight_map(self.content(first) or b"", f"In the checkpoint {self.origin.place}, {first}")
+        index = self._weights[0]
+        if index in (SHARD_INDEX, PICKLED_INDEX):
+            named = weight_map(self.content(index) or b"", f"In the checkpoint {self.origin.place}, {index}")
             return self._of_shards_here(named)
-        return {name: file for file in self._weights for name in self._contents(file).tensors}
+        found: dict[str, str] = {}
+        for file in self._weights:
+            for name in self._contents(file).tensors:
+                if name in found:
+                    raise InputError(
+                        f"The checkpoint {self.origin.place} holds {name} in {found[name]} and in {file}, and has no "
+                        "index that says which is meant: remove one of these files, or copy the index there."
+                    )
+                found[name] = file
+        return found
 
     def _of_shards_here(self, named: Mapping[str, str]) -> Mapping[str, str]:
         """Return which file holds each tensor, for those shards that are here; a partial checkpoint is welcome."""
@@ -326,6 +345,15 @@ class Files:
             notices.say_once(
                 f"The folder {self.origin.place} holds {len(here)} of {len(files)} shards: only what is in them is "
                 "measured."
+            )
+        held = list[str]()
+        for file in sorted(here) if self.folder is not None else ():
+            with suppress(InputError):  # damage matters when the file is asked for
+                held += self._contents(file).tensors
+        if unnamed := [name for name in held if name not in named]:
+            notices.say_once(
+                f"The checkpoint {self.origin.place}: its index doesn't name {first(unnamed, 2)}, which its files "
+                "hold. What an index doesn't name isn't read: correct it, or remove it."
             )
         return {name: file for name, file in named.items() if file in here} if here else named
 
