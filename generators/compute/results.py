@@ -35,7 +35,7 @@ from generators.base.plain import as_json, content_digest
 from generators.base.progress import Report, printable, silent
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import RESERVED, SLUG, explain
-from generators.compute.records import ModelRecord, Record, StoredFinding
+from generators.compute.records import ModelRecord, Record, StoredFinding, of_different_weights
 
 MODEL = "model.json"
 UNFINISHED = ".unfinished"
@@ -158,6 +158,16 @@ class Store:
         with suppress(InputError):
             return self.load(name, finding)
         return None
+
+    def of_different_weights(self, name: str, found: Iterable[StoredFinding]) -> str | None:
+        """Return a sentence if findings of a model were measured from different weights, and no run replaces them.
+
+        They are read anew: such a run may have ended since they were.
+        """
+        if of_different_weights(name, found) is None or self.is_held(name):
+            return None
+        now = (self.load_or_none(name, finding) for finding in self.finding_names(name))
+        return of_different_weights(name, (whole[0] for whole in now if whole is not None))
 
     def has_model(self, name: str) -> bool:
         with suppress(InputError):

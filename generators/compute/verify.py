@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from generators.base.errors import InputError
-from generators.compute.records import ModelRecord, StoredFinding, of_different_weights
+from generators.compute.records import ModelRecord, StoredFinding
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 
@@ -28,7 +28,7 @@ def _verify(store: Store) -> Iterator[tuple[str, str]]:
                 found += [whole[0]] if (whole := store.load(name, finding)) is not None else []
             except InputError as error:
                 yield name, str(error)
-        if (mixed := of_different_weights(name, found)) is not None:
+        if (mixed := store.of_different_weights(name, found)) is not None:
             yield name, mixed
 
 
