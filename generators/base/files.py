@@ -35,6 +35,8 @@ def replace_file(path: Path, data: bytes) -> None:
 
 def read_limited(path: Path, most: int) -> bytes:
     """Return what a file holds. Raises OSError: it can't be read, is no regular file, or has over `most` bytes."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file")
     # Without waiting for whoever may write into a pipe; what was opened is looked at, so that it can't be exchanged.
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
         found = os.fstat(file.fileno())

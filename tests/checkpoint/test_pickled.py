@@ -83,6 +83,21 @@ def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(torch, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+class Reserves:
+    def __reduce__(self):
+        return bytearray, (2**40,)
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_pickle_that_reserves_memory_is_not_unpickled(torch, tmp_path, monkeypatch, legacy):
+    folder = older(torch, tmp_path)
+    torch.save({"wpe.weight": Reserves()}, folder / OLDER, _use_new_zipfile_serialization=not legacy)
+    monkeypatch.setattr(pickled, "_unpickled", None)
+    with pytest.raises(InputError, match="is not opened") as raised:
+        open_checkpoint(in_folder(folder))
+    assert "reserves memory" in str(raised.value.__cause__)
+
+
 def test_parameters_of_a_module_are_read_as_tensors(torch, tmp_path):
     """A state_dict(keep_vars=True) holds parameters, which ask to be detached before NumPy sees them."""
     folder = older(torch, tmp_path)

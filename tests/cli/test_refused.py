@@ -1,9 +1,14 @@
 """Settings, names and folders that can't be used are refused in a sentence, before anything is touched."""
 
+import json
 import shutil
+import time
+from contextlib import suppress
 
 import pytest
 
+from generators.base.errors import InputError
+from generators.checkpoint.registry import load_registry
 from generators.cli import BAD_INPUT
 from tests.checkpoints import write_checkpoint
 from tests.conftest import ROOT
@@ -33,6 +38,37 @@ def test_infinitely_many_gigabytes_are_no_limit(atlas, monkeypatch, tmp_path):
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path))
     monkeypatch.setenv("ATLAS_CACHE_GB", "inf")
     assert atlas("cache").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("cache", "--prune", "9" * 400), "is no size"),
+        (("models", "--registry", "."), "it is a folder"),
+        (("report", "tiny", "-o", "loop"), "can't be written"),
+        (("render", "--site-src", "loop"), "is a link to no folder"),
+        (("cache",), "is no folder; set HF_HUB_CACHE"),
+    ],
+)
+def test_what_can_be_no_size_file_or_folder_is_a_sentence(atlas, monkeypatch, tmp_path, command, said):
+    monkeypatch.chdir(tmp_path)
+    write_checkpoint(tmp_path / "tiny")
+    (tmp_path / "models.yml").write_text("[]")
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "models.yml"))
+    run = atlas(*command)
+    assert (run.code, said in run.err) == (BAD_INPUT, True)
+
+
+def test_a_series_of_many_places_is_read_soon(tmp_path):
+    each = {"name": "m-{at}", "title": "M", "sources": [{"folder": "m-{at}"}]}
+    series = {"name": "s", "title": "S", "along": "step", "question": "q", "each": each, "at": [*range(1, 30_001)]}
+    (tmp_path / "models.yml").write_text("[]")
+    (tmp_path / "series.yml").write_text(json.dumps([series]))
+    began = time.process_time()
+    with suppress(InputError):
+        load_registry(tmp_path / "models.yml")
+    assert time.process_time() - began < 12
 
 
 def test_pruning_removes_no_file_that_the_cache_did_not_name(atlas, monkeypatch, tmp_path):

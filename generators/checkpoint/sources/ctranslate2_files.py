@@ -63,7 +63,10 @@ class CTranslate2(Format):
         return both
 
     def numbers(self, header: Header, stored: Array) -> Array:
-        return stored if header.dtype != "I8" else stored["numbers"] / stored["scale"][:, None]
+        if header.dtype != "I8":
+            return stored
+        with np.errstate(divide="ignore", invalid="ignore"):  # a scale of 0: what comes of it is named with its place
+            return np.asarray(stored["numbers"] / stored["scale"][:, None])
 
 
 @once_per_content(OPEN_AT_ONCE)

@@ -34,6 +34,7 @@ from generators.checkpoint.sources.transformer_lens import is_of_transformer_len
 
 SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
+LARGEST_JSON, INDEX = 2**25, ".index.json"  # bytes of configs and indexes; the largest of real models have half
 USUAL = (WEIGHTS, SHARD_INDEX, PICKLED, PICKLED_INDEX)  # what transformers reads, in this order
 INDEX_OF = {WEIGHTS: SHARD_INDEX, PICKLED: PICKLED_INDEX}
 OF_CONFIG = re.compile(rf"\b{re.escape(CONFIG)}")  # not adapter_config.json
@@ -248,7 +249,7 @@ class Files:
         path = self.fetch(name)
         if path is None:
             return None
-        check_size(path)
+        check_size(path, LARGEST_JSON if name == CONFIG or name.endswith(INDEX) else LARGEST_TEXT)
         try:
             return path.read_bytes()
         except OSError as error:
@@ -400,7 +401,7 @@ def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
         yield slice(begin, end), (end - begin, *row)
 
 
-def check_size(path: Path) -> None:
+def check_size(path: Path, most: int = LARGEST_TEXT) -> None:
     """Check a text file before it is read. Raises InputError: it is far larger than any, or can't be read."""
     try:
         found = path.stat()
@@ -409,10 +410,10 @@ def check_size(path: Path) -> None:
     size = found.st_size
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{path} can't be read: it is a folder, a pipe or a device, not a file.")
-    if size > LARGEST_TEXT:
+    if size > most:
         raise InputError(
             f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer was expected; nothing beyond "
-            f"{LARGEST_TEXT / 2**20:.0f} MiB is read."
+            f"{most / 2**20:.0f} MiB is read."
         )
 
 

@@ -28,6 +28,7 @@ OPEN_AT_ONCE = 2  # files, mapped into memory where that can be
 LARGEST_PICKLE = 2**24  # bytes: names and shapes, of 100,000 tensors and more
 LARGEST_INFLATED = 2**33  # bytes of compressed records, which can't be mapped
 LOCAL_LENGTHS = 26  # bytes in a record's own header before two lengths
+RESERVES = b"bytearray"  # a type that PyTorch makes of any size that a pickle names, and no tensor is made of
 PICKLES = 5  # in files from before PyTorch 1.6, before the numbers
 STATES = ("model", "state_dict", "model_state_dict", "module")  # where training scripts put the tensors
 ONLY_PYTORCH = (
@@ -153,6 +154,9 @@ def _can_be_mapped(path: Path, size: int) -> bool:
     if len(spans) < len(records):
         raise ValueError("two records have one name")
     check_layout(spans, 0, size, gap=None)
+    with ZipFile(path) as archive:
+        if any(RESERVES in archive.read(record) for record in records if record.filename.endswith(".pkl")):
+            raise ValueError("it reserves memory")
     return not packed
 
 
@@ -168,7 +172,9 @@ def _check_plain(path: Path) -> None:
     """Look at the pickles of an older file without making anything of them. Raises InputError: they are too large."""
     with path.open("rb") as file:
         for _ in range(PICKLES):
-            for _ in genops(file):
+            for _, argument, _ in genops(file):
+                if isinstance(argument, str) and RESERVES.decode() in argument:
+                    raise ValueError("it reserves memory")
                 if file.tell() > LARGEST_PICKLE:
                     raise _too_large(path, file.tell())
 
