@@ -301,14 +301,6 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
 
     Raises InputError: no config, an unknown family, no weights, or a damaged file.
     """
-    try:
-        return _opened(files, family, compare)
-    except InputError as error:
-        error.args = (files.as_said(str(error)),)
-        raise
-
-
-def _opened(files: Files, family: str | None, compare: bool) -> Checkpoint:
     config = files.config()
     if family is None and not config.get("model_type"):
         config = {**config, "model_type": infer_type(files, config)}
@@ -321,7 +313,10 @@ def _opened(files: Files, family: str | None, compare: bool) -> Checkpoint:
         return Checkpoint(files, *found)
     if files.folder is not None:
         files.weight_files()  # what lies there instead is said before what config.json lacks
-    known, architecture = understood(config, table)
+    try:
+        known, architecture = understood(config, table)
+    except InputError as error:
+        raise InputError(files.as_said(str(error))) from error
     known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
     notes, unread_here = [files.dialect.note] if files.dialect.note else [], list[str]()

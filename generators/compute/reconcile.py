@@ -145,12 +145,9 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
     others = set(store.finding_names(name)) - {planned.finding.name for planned in prepared.plans}
     for finding in sorted(others):
         with suppress(InputError):  # damage is reported where it is asked for
-            measured_before += [there for there in [store.finding(name, finding)] if there is not None]
+            measured_before += filter(None, [store.finding(name, finding)])
     if changed := _of_other_weights(prepared, measured_before):
-        found.damaged.append(
-            f"{name}: what is stored of {', '.join(changed)} was measured from other weights than these. What isn't "
-            "computed again now stays as it is."
-        )
+        found.damaged.append(f"{name}: what is stored of {', '.join(changed)} was measured from other weights.")
     found.unknown = sorted(others - {finding.name for finding in all_findings.FINDINGS}) if others else []
     found.record = _wanted(prepared.record, store, anew=bool(found.left))
     is_tidy = not others and store.is_tidy(name, found.stored.values())
@@ -161,9 +158,7 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
 def _of_other_weights(prepared: "Prepared", stored: list[StoredFinding]) -> list[str]:
     """Return the findings that were measured from other tensors of the same names."""
     now = {tensor.name: tensor for planned in prepared.plans for tensor in planned.tensors.values()}
-    return sorted(
-        each.finding for each in stored if any(now.get(one.name, one) != one for one in each.tensors.values())
-    )
+    return [each.finding for each in stored if any(now.get(t.name, t) != t for t in each.tensors.values())]
 
 
 def _as_planned(

@@ -130,20 +130,6 @@ class StoredFinding(Record):
         return content_digest(self.model_dump(mode="json"))
 
 
-def of_different_weights(name: str, found: Iterable[StoredFinding]) -> str | None:
-    """Return a sentence if two findings of a model were measured from different tensors of one name, else None."""
-    first: dict[str, tuple[TensorEntry, str]] = {}
-    for record in found:
-        for tensor in record.tensors.values():
-            before, finding = first.setdefault(tensor.name, (tensor, record.finding))
-            if before != tensor:
-                return (
-                    f"The stored results of {name} are of different weights: {finding} and {record.finding} were "
-                    f"measured from two tensors called {tensor.name}. Compute them again from one."
-                )
-    return None
-
-
 class FindingRecord(Record):
     """One finding of one model as it is published."""
 

@@ -35,7 +35,7 @@ from generators.base.plain import as_json, content_digest
 from generators.base.progress import Report, printable, silent
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import RESERVED, SLUG, explain
-from generators.compute.records import ModelRecord, Record, StoredFinding, of_different_weights
+from generators.compute.records import ModelRecord, Record, StoredFinding, TensorEntry
 
 MODEL = "model.json"
 UNFINISHED = ".unfinished"
@@ -159,15 +159,24 @@ class Store:
             return self.load(name, finding)
         return None
 
-    def of_different_weights(self, name: str, found: Iterable[StoredFinding]) -> str | None:
-        """Return a sentence if findings of a model were measured from different weights, and no run replaces them.
+    def of_different_weights(self, name: str, found: Iterable[StoredFinding] | None = None) -> str | None:
+        """Return a sentence if two findings are of different tensors of one name, and no run is replacing them.
 
-        They are read anew: such a run may have ended since they were.
+        If so, what was `found` is read anew: such a run may have ended since.
         """
-        if of_different_weights(name, found) is None or self.is_held(name):
-            return None
-        now = (self.load_or_none(name, finding) for finding in self.finding_names(name))
-        return of_different_weights(name, (whole[0] for whole in now if whole is not None))
+        whole = (self.load_or_none(name, finding) for finding in self.finding_names(name))
+        first: dict[str, tuple[TensorEntry, str]] = {}
+        for record in found if found is not None else (each[0] for each in whole if each is not None):
+            for tensor in record.tensors.values():
+                before, finding = first.setdefault(tensor.name, (tensor, record.finding))
+                if before != tensor and found is not None:
+                    return None if self.is_held(name) else self.of_different_weights(name)
+                if before != tensor:
+                    return (
+                        f"The stored results of {name} are of different weights: {finding} and {record.finding} were "
+                        f"measured from two tensors called {tensor.name}. Compute them again from one."
+                    )
+        return None
 
     def has_model(self, name: str) -> bool:
         with suppress(InputError):

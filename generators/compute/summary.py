@@ -16,7 +16,7 @@ LACKS = "The checkpoint lacks"
 class Outcome:
     """What computing a model came to; `outdated` are those of the stored whose results are of an older version.
 
-    `missing` says why there is none of these: because the checkpoint lacks tensors, if that is one reason.
+    `lacks` says which tensors the checkpoint lacks, if nothing came of it for that.
     """
 
     name: str
@@ -24,17 +24,12 @@ class Outcome:
     stored: tuple[str, ...]
     failed: dict[str, str]
     outdated: tuple[str, ...] = ()
-    missing: str = ""
-
-    @property
-    def lacks_weights(self) -> bool:
-        """Return whether nothing came of it, because the checkpoint lacks tensors."""
-        return self.missing.startswith(LACKS)
+    lacks: str = ""
 
     def in_words(self) -> str:
         computed = [f"computed {', '.join(self.computed)}"] * bool(self.computed)
         stored = [f"already stored: {', '.join(self.stored)}"] * bool(self.stored)
-        return "; ".join([*computed, *stored]) or self.missing or "nothing can be computed from these weights"
+        return "; ".join([*computed, *stored]) or "nothing can be computed from these weights"
 
 
 End = Outcome | AtlasError | Failed  # what became of a model
@@ -44,9 +39,8 @@ def outcome_of(name: str, records: Sequence[tuple[StoredFinding, bool]], outdate
     computed = tuple(r.finding for r, is_new in records if is_new and r.status == "computed")
     stored = tuple(r.finding for r, is_new in records if not is_new and r.status == "computed")
     failed = {r.finding: r.reason or "" for r, _ in records if r.status == "failed"}
-    missing = [r.reason or "" for r, _ in records if r.status == "missing" and not (computed or stored or failed)]
-    why = min(missing, key=lambda reason: not reason.startswith(LACKS), default="")
-    return Outcome(name, computed, stored, failed, outdated, why)
+    lacking = (r.reason for r, _ in records if r.reason and r.reason.startswith(LACKS))
+    return Outcome(name, computed, stored, failed, outdated, "" if computed or stored else next(lacking, ""))
 
 
 class Summary:
@@ -73,10 +67,9 @@ class Summary:
         """Report what one model came to. Raises AtlasError: it is neither of the model nor of its weights."""
         self._models += 1
         if isinstance(end, Outcome):
-            if self._named and end.lacks_weights:
-                self._fail(model, end.missing)
-            else:
-                self._report(f"{model.name}: {end.in_words()}")
+            self._report(f"{model.name}: {end.in_words()}")
+            if self._named and end.lacks:
+                self._fail(model, end.lacks)
             self._computed += len(end.computed) + len(end.failed)
             self._findings += len(end.computed) + len(end.stored)
             if end.outdated:

@@ -127,10 +127,7 @@ def _check_ours(folder: Path) -> None:
     elif "index.html" in found and any(kept.glob(f"*/{MODEL}")):
         return  # of a version of the atlas that kept no list
     if foreign := [name for name in found if name not in ours]:
-        raise InputError(
-            f"{folder} holds {foreign[0]}, which is no part of a report: move it, or name another place with "
-            "--output."
-        )
+        raise InputError(f"{folder} holds {foreign[0]}, which is no part of a report; name another --output.")
 
 
 def _pages(folder: Path) -> list[str]:

@@ -23,17 +23,15 @@ from numpy.lib.format import MAGIC_PREFIX
 import generators.base.progress as reporting
 from generators.base import notices
 from generators.base.errors import AtlasError, InputError, raise_unless_panic
-from generators.base.files import replacing
+from generators.base.files import read_limited, replacing
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
 from generators.tokens.corpus import TextCorpus, TextSource
 from generators.tokens.tokenizer_files import TOKENIZER, check_ids
 
-NO_UTF8 = (
-    "Part of the corpus isn't UTF-8: bytes that are no character are counted as the tokens of \ufffd. Convert the "
-    "file, for example with iconv, and count it again."
-)
+NO_UTF8 = "Part of the corpus is no UTF-8, and is counted as \ufffd. Convert it, as with iconv, and count again."
+LARGEST_COUNTS = 2**28  # bytes
 CHUNK_BYTES = 1 << 20
 CHUNKS_AHEAD = 2  # chunks queued per thread, so that none is idle
 
@@ -78,7 +76,8 @@ def count_corpus(
     if not output.parent.is_dir() or output.is_dir():
         why = "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"
         raise InputError(f"The counts can't be written to {output}: {why}.")
-    _check_replaceable(output)
+    if output.exists() and not (output.is_file() and read_limited(output, LARGEST_COUNTS).startswith(MAGIC_PREFIX)):
+        raise InputError(f"{output} is there and holds no counts; name another file with --output.")
     partial = output.with_name(f"{output.name}.partial.npz")
     fingerprint = corpus.fingerprint()
     so_far = _resumed(partial, fingerprint, corpus.size)
@@ -91,18 +90,6 @@ def count_corpus(
     _write(output, lambda file: np.save(file, so_far.counts, allow_pickle=False))
     partial.unlink(missing_ok=True)
     return so_far.counts
-
-
-def _check_replaceable(output: Path) -> None:
-    """Raise InputError for a file that is no array of NumPy's: it is somebody's text."""
-    if not output.exists():
-        return
-    magic = b""
-    if output.is_file():
-        with output.open("rb") as file:
-            magic = file.read(len(MAGIC_PREFIX))
-    if magic != MAGIC_PREFIX:
-        raise InputError(f"{output} is there and holds no counts; name another file with --output.")
 
 
 def vocabulary_size(files: Files, family: str | None) -> int:

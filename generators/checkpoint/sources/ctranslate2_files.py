@@ -99,9 +99,8 @@ def _contents_of(file: BinaryIO, size: int) -> Contents:
         else:
             numbers[name] = float(np.frombuffer(file.read(dtype.itemsize), dtype)[0])
     aliases = {_text(file): _text(file) for _ in range(_count(file))}
-    for alias, name in aliases.items():
-        if alias in tensors or name not in tensors:
-            raise ValueError(f"it says that {alias} is {name}, and holds {alias if alias in tensors else 'no such'}")
+    if wrong := [alias for alias, name in aliases.items() if alias in tensors or name not in tensors]:
+        raise ValueError(f"{wrong[0]} stands for another tensor, and is there itself or the other isn't")
     tensors |= {alias: tensors[name] for alias, name in aliases.items()}
     return Contents(tensors, settings={SPEC: spec, NUMBERS: numbers, ALIASES: aliases})
 

@@ -37,7 +37,6 @@ LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have 
 LARGEST_JSON, INDEX = 2**25, ".index.json"  # bytes of configs and indexes; the largest of real models have half
 USUAL = (WEIGHTS, SHARD_INDEX, PICKLED, PICKLED_INDEX)  # what transformers reads, in this order
 INDEX_OF = {WEIGHTS: SHARD_INDEX, PICKLED: PICKLED_INDEX}
-OF_CONFIG = re.compile(rf"\b{re.escape(CONFIG)}")  # not adapter_config.json
 CFGS = ("cfg.json", CONFIG)  # of TransformerLens
 NUMBERS_AT_ONCE = 1 << 21  # of a tensor, read and widened together
 
@@ -257,25 +256,23 @@ class Files:
 
     def config(self) -> dict[str, Any]:
         """Return config.json, or what the weights say in its place. Raises InputError: neither says it."""
-        return self._config()[1]
-
-    def as_said(self, sentence: str) -> str:
-        """Return a sentence about config.json that names the file of weights which says it instead, if one does."""
-        return OF_CONFIG.sub(lambda _: self._config()[0], sentence)
-
-    def _config(self) -> tuple[str, dict[str, Any]]:
         content = self.content(CONFIG)
         said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
         usual = self.file is None and not self.is_gguf
         if said is not None and usual and ("model_type" in said or self.comes_whole):
-            return CONFIG, said
+            return said
         own = self.dialect.config if self._has_weights else None
         if own is not None:
-            return self._weights[0], dict(own)
+            return dict(own)
         if said is None:
             lacking = CONFIG if self._has_weights else f"{CONFIG} and no weights"
             raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {lacking}.")
-        return CONFIG, said
+        return said
+
+    def as_said(self, sentence: str) -> str:
+        """Return a sentence about config.json that names the file of weights which says it instead, if one does."""
+        own = self._has_weights and self.dialect.config is not None and self.config() == dict(self.dialect.config)
+        return re.sub(rf"\b{CONFIG}", self._weights[0], sentence) if own else sentence
 
     @property
     def _has_weights(self) -> bool:
@@ -327,16 +324,11 @@ class Files:
         if index in (SHARD_INDEX, PICKLED_INDEX):
             named = weight_map(self.content(index) or b"", f"In the checkpoint {self.origin.place}, {index}")
             return self._of_shards_here(named)
-        found: dict[str, str] = {}
-        for file in self._weights:
-            for name in self._contents(file).tensors:
-                if name in found:
-                    raise InputError(
-                        f"The checkpoint {self.origin.place} holds {name} in {found[name]} and in {file}, and has no "
-                        "index that says which is meant: remove one of these files, or copy the index there."
-                    )
-                found[name] = file
-        return found
+        found = [(name, file) for file in self._weights for name in self._contents(file).tensors]
+        named = dict(found)
+        if twice := [f"{name} in {file} and in {named[name]}" for name, file in found if named[name] != file]:
+            raise InputError(f"The checkpoint {self.origin.place} holds {twice[0]}, and no index: remove one.")
+        return named
 
     def _of_shards_here(self, named: Mapping[str, str]) -> Mapping[str, str]:
         """Return which file holds each tensor, for those shards that are here; a partial checkpoint is welcome."""
@@ -347,15 +339,13 @@ class Files:
                 f"The folder {self.origin.place} holds {len(here)} of {len(files)} shards: only what is in them is "
                 "measured."
             )
-        held = list[str]()
         for file in sorted(here) if self.folder is not None else ():
             with suppress(InputError):  # damage matters when the file is asked for
-                held += self._contents(file).tensors
-        if unnamed := [name for name in held if name not in named]:
-            notices.say_once(
-                f"The checkpoint {self.origin.place}: its index doesn't name {first(unnamed, 2)}, which its files "
-                "hold. What an index doesn't name isn't read: correct it, or remove it."
-            )
+                if unnamed := [name for name in self._contents(file).tensors if name not in named]:
+                    notices.say_once(
+                        f"The checkpoint {self.origin.place}: its index omits {first(unnamed, 2)} of {file}. "
+                        "What it omits isn't read: correct the index, or remove it."
+                    )
         return {name: file for name, file in named.items() if file in here} if here else named
 
     def _beside(self) -> list[str]:

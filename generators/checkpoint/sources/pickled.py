@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Mapping
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from pickletools import genops
 from typing import Any
@@ -13,21 +14,12 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
-from generators.checkpoint.sources.formats import (
-    DTYPES,
-    Contents,
-    Format,
-    Header,
-    Span,
-    check_layout,
-    once_per_content,
-)
+from generators.checkpoint.sources.formats import DTYPES, Contents, Format, Header, check_layout, once_per_content
 
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 OPEN_AT_ONCE = 2  # files, mapped into memory where that can be
 LARGEST_PICKLE = 2**24  # bytes: names and shapes, of 100,000 tensors and more
 LARGEST_INFLATED = 2**33  # bytes of compressed records, which can't be mapped
-LOCAL_LENGTHS = 26  # bytes in a record's own header before two lengths
 RESERVES = b"bytearray"  # a type that PyTorch makes of any size that a pickle names, and no tensor is made of
 PICKLES = 5  # in files from before PyTorch 1.6, before the numbers
 STATES = ("model", "state_dict", "model_state_dict", "module")  # where training scripts put the tensors
@@ -90,6 +82,8 @@ def _opened(path: Path, size: int) -> Contents:
         raise InputError(f"{path.name} {ONLY_PYTORCH}")
     try:
         found = _unpickled(path, mapped=_can_be_mapped(path, size))
+        states = {name: tensors for name in STATES if (tensors := _tensors(found.get(name)))}
+        _check_same(path, states)
     except InputError:
         raise
     except Exception as error:  # whatever a file that is none, or a hostile one, makes of the unpickler
@@ -97,33 +91,25 @@ def _opened(path: Path, size: int) -> Contents:
             f"{path.name} is not opened: PyTorch's weights-only reader finds more in it than tensors, or damage. "
             "Save the model's state_dict() alone: torch.save(model.state_dict(), ...)."
         ) from error
-    states = {name: tensors for name in STATES if (tensors := _tensors(found.get(name)))}
-    chosen, *others = [*states, ""]
-    for other in others[:-1]:
-        if not _are_same(states[chosen], states[other]):
-            raise InputError(
-                f"{path.name} holds tensors as {chosen!r} and others as {other!r}: which one the "
-                "model uses can't be told. Save one of them alone."
-            )
-    held = found.get(chosen, found)
-    if not _tensors(held):
+    held = next(iter(states.values()), _tensors(found))
+    if not held:
         raise InputError(f"{path.name} holds no tensors by name.")
-    settings = {str(name): value for name, value in found.items() if value is not held}
-    return Contents(_tensors(held), settings=settings)
+    return Contents(held, settings={str(name): value for name, value in found.items() if name not in states})
 
 
-def _are_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _check_same(path: Path, states: Mapping[str, Mapping[str, Any]]) -> None:
     import torch
 
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    for (one, a), (other, b) in pairwise(states.items()):
+        if a.keys() != b.keys() or not all(torch.equal(a[name], b[name]) for name in a):
+            raise InputError(f"{path.name} holds two models, as {one!r} and as {other!r}: save one of them alone.")
 
 
 def _tensors(held: object) -> dict[str, Any]:
     import torch
 
-    if not isinstance(held, Mapping):
-        return {}
-    return {str(name): tensor for name, tensor in held.items() if isinstance(tensor, torch.Tensor)}
+    there = held.items() if isinstance(held, Mapping) else ()
+    return {str(name): tensor for name, tensor in there if isinstance(tensor, torch.Tensor)}
 
 
 def _unpickled(path: Path, *, mapped: bool) -> dict[str, Any]:
@@ -146,26 +132,23 @@ def _can_be_mapped(path: Path, size: int) -> bool:
     with ZipFile(path) as archive:
         records = archive.infolist()
         spans = {record.filename: _span(archive, record) for record in records}
-    pickled = sum(record.file_size for record in records if record.filename.endswith(".pkl"))
-    packed = [record for record in records if record.compress_type != ZIP_STORED]
-    inflated = sum(record.file_size for record in packed)
-    if pickled > LARGEST_PICKLE or inflated > LARGEST_INFLATED:
-        raise _too_large(path, pickled if pickled > LARGEST_PICKLE else inflated)
-    if len(spans) < len(records):
-        raise ValueError("two records have one name")
+        pickles = [record for record in records if record.filename.endswith(".pkl")]
+        packed = [record for record in records if record.compress_type != ZIP_STORED]
+        pickled, inflated = (sum(record.file_size for record in each) for each in (pickles, packed))
+        if pickled > LARGEST_PICKLE or inflated > LARGEST_INFLATED:
+            raise _too_large(path, pickled if pickled > LARGEST_PICKLE else inflated)
+        if len(spans) < len(records) or any(RESERVES in archive.read(record) for record in pickles):
+            raise ValueError("two records have one name, or one reserves memory")
     check_layout(spans, 0, size, gap=None)
-    with ZipFile(path) as archive:
-        if any(RESERVES in archive.read(record) for record in records if record.filename.endswith(".pkl")):
-            raise ValueError("it reserves memory")
     return not packed
 
 
-def _span(archive: ZipFile, record: ZipInfo) -> Span:
+def _span(archive: ZipFile, record: ZipInfo) -> tuple[int, int]:
     """Return where a record begins and ends; the length of what precedes its bytes is said there, and only there."""
     assert archive.fp is not None
-    archive.fp.seek(record.header_offset + LOCAL_LENGTHS)
-    name, extra = struct.unpack("<HH", archive.fp.read(4))
-    return record.header_offset, record.header_offset + LOCAL_LENGTHS + 4 + name + extra + record.compress_size
+    archive.fp.seek(record.header_offset)
+    *_, name, extra = struct.unpack("<26sHH", header := archive.fp.read(30))
+    return record.header_offset, record.header_offset + len(header) + name + extra + record.compress_size
 
 
 def _check_plain(path: Path) -> None:
