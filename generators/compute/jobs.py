@@ -236,7 +236,7 @@ def _check_finite(finding: Finding[Any], metrics: Any) -> None:
     try:
         read_metrics(finding.metrics, metrics)
     except ValidationError as error:
-        if any(fault["input"] is None for fault in error.errors()):
+        if any(fault["input"] is None and fault["type"] != "extra_forbidden" for fault in error.errors()):
             raise NotApplicableError(OVERFLOW) from error
 
 
