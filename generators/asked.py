@@ -104,21 +104,21 @@ def named_models(specs: list[str] | None, registry: "Registry", family: str | No
 
     if family is None:
         found = [model for spec in specs or () for model in find_models(spec, registry)]
-        _check_names(found)
-        return found if specs else registry.models
+        return list(_by_name(found).values()) if specs else registry.models
     if len(specs or []) != 1:
         raise InputError("--family goes with exactly one MODEL: it is the table that this one is read by.")
     return [find_model(spec, registry).model_copy(update={"family": family}) for spec in specs or ()]
 
 
-def _check_names(models: "Sequence[Model]") -> None:
-    """Raise InputError for two models of one name: their results would lie in one folder."""
+def _by_name(models: "Sequence[Model]") -> "dict[str, Model]":
+    """Return models by name, each once. Raises InputError: two have one name, and so one folder of results."""
     first: dict[str, Model] = {}
     for model in models:
         other = first.setdefault(model.name, model)
         if other.sources != model.sources:
             these = " and ".join(source.in_words() for source in (other.sources[0], model.sources[0]))
             raise InputError(f"Results of {these} would both be stored as {model.name}: rename one of them.")
+    return first
 
 
 def places(models_dir: list[Path] | None, offline: bool) -> "Places":

@@ -263,6 +263,8 @@ def verify(results: options.Results = None) -> None:
     from generators.compute.verify import verify as problems
 
     store = asked.store(results)
+    if results is not None and not results.is_dir():
+        raise InputError(f"There is no folder of results {results}.")
     _exit(0, [sentence for _, sentence in problems(store)])
     terminal.line(f"All results in {store.layers[-1].root}/ are intact.")
 

@@ -35,6 +35,8 @@ def replace_file(path: Path, data: bytes) -> None:
 
 def read_limited(path: Path, most: int) -> bytes:
     """Return what a file holds. Raises OSError: it can't be read, is no regular file, or has over `most` bytes."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file")
     # Without waiting for whoever may write into a pipe; what was opened is looked at, so that it can't be exchanged.
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
         found = os.fstat(file.fileno())
@@ -59,23 +61,28 @@ def sweep(folder: Path) -> None:
 
 def recover_folder(current: Path) -> None:
     """Restore the folder that a killed `swap_folder` had moved away, unless `current` exists."""
-    old = _beside(current, "old")
+    old, _ = besides(current)
     if not current.exists() and old.is_dir():
         old.rename(current)
 
 
-def _beside(current: Path, suffix: str) -> Path:
-    return current.with_name(f".{current.name}.{suffix}")
+def besides(current: Path) -> tuple[Path, Path]:
+    """Return where `swap_folder` puts the old folder and the new one meanwhile."""
+    return current.with_name(f".{current.name}.old"), current.with_name(f".{current.name}.new")
 
 
 def swap_folder(new: Path, current: Path) -> None:
     """Replace the current folder by a finished one, which may be on another disk."""
     recover_folder(current)
-    old, beside = (_beside(current, suffix) for suffix in ("old", "new"))
+    old, beside = besides(current)
     for left_behind in (old, beside):
         shutil.rmtree(left_behind, ignore_errors=True)
     current.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(new, beside)
+    try:
+        shutil.move(new, beside)
+    except BaseException:  # half a copy, on another disk
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
     if current.exists():
         current.rename(old)
     beside.rename(current)

@@ -276,7 +276,7 @@ class Checkpoint(Mapping[str, Array]):
             )
             raise InputError(
                 f"{slot.tensor} in {self._where()}, the {role}, has the shape {_times(shape)} "
-                f"where config.json asks for {_times(wanted)}.{turned}"
+                f"{self._files.as_said('where config.json asks for')} {_times(wanted)}.{turned}"
             )
 
     def _shape_stored(self, slot: Slot) -> tuple[int, ...]:
@@ -313,12 +313,15 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
         return Checkpoint(files, *found)
     if files.folder is not None:
         files.weight_files()  # what lies there instead is said before what config.json lacks
-    known, architecture = understood(config, table)
+    try:
+        known, architecture = understood(config, table)
+    except InputError as error:
+        raise InputError(files.as_said(str(error))) from error
     known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
     notes, unread_here = [files.dialect.note] if files.dialect.note else [], list[str]()
     if not files.dialect.software or files.dialect.names_all:
-        unread_here = unread.sentences(files.names(), config, known, architecture)
+        unread_here = list(map(files.as_said, unread.sentences(files.names(), config, known, architecture)))
     compare = compare and architecture.tied and not files.dialect.software
     if compare and (own := _own_output(files, known)) is not None:
         architecture = replace(architecture, tied=False)

@@ -260,7 +260,7 @@ class Registry(Entry):
 
 def load_registry(path: Path) -> Registry:
     """Read `models.yml`, and the `series.yml` next to it. Raises InputError: says what is wrong in which."""
-    beside = path.with_name(SERIES)
+    beside = path.parent / SERIES
     models = _read(path, "models").models
     series = _read(beside, "series").series if beside.is_file() else ()
     folders = path.resolve().parent
@@ -308,10 +308,11 @@ def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
         content = yaml.load(read_limited(path, LARGEST).decode("utf-8"), _Distinct)
         return Registry.model_validate({"models": [], kind: content})
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The registry {path} can't be read: {error}.") from error
+        raise InputError(f"The registry {path} can't be read: {getattr(error, 'strerror', error)}.") from error
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
-    except (yaml.YAMLError, ValueError, KeyError, RecursionError) as error:  # an impossible date, number or boolean
+    # An impossible date, number or boolean; an empty one is an index or an attribute that isn't there.
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
         raise InputError(f"The registry {path} isn't valid YAML: {' '.join(str(error).split())}.") from error
 
 
@@ -332,9 +333,9 @@ def _check_names(registry: Registry, models: Path, series: Path) -> None:
     for model in registry.models:
         if registry.series and model.only_in_series and model.name not in listed:
             raise InputError(f"{models}: {model.name!r} is in series only, but no series in {series} has it.")
-    every = [*names, *made, *(one.name for one in registry.series)]
-    for name in every:
-        if every.count(name) > 1:
+    every = Counter([*names, *made, *(one.name for one in registry.series)])
+    for name, count in every.items():
+        if count > 1:
             raise InputError(
                 f"The registry {models} names {'the model' if name in names else 'something'} {name!r} twice."
             )

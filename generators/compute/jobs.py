@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from numpy import ndarray as Array
+from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
 from generators import findings as all_findings
@@ -24,6 +25,7 @@ from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places
 from generators.compute import memory
+from generators.compute.judged import read_metrics
 from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, prepare
 from generators.compute.records import StoredFinding, table_records
 from generators.compute.running import CUT_TO, GIB, RunSettings
@@ -31,6 +33,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
+OVERFLOW = "What is measured of these weights is infinity or no number at all: they are too large, or too much alike."
 MEASURING_THREADS = 1  # BLAS threads: sums in another order differ in their last digits
 Watch = Callable[[Progress], None]  # called with a job's progress
 
@@ -218,6 +221,7 @@ def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Me
         with threadpool_limits(MEASURING_THREADS):
             measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
+        _check_finite(finding, numbers["metrics"])
         if given.run is not None:
             numbers["run"] = _record_of(opened)
         return Measured(record.model_copy(update=numbers), measured.arrays)
@@ -225,6 +229,15 @@ def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Me
         return Measured(record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}))
     except CannotRunError as sentence:
         return Measured(StoredFinding(finding=finding.name, status="missing", reason=str(sentence)), here=True)
+
+
+def _check_finite(finding: Finding[Any], metrics: Any) -> None:
+    """Raise NotApplicableError where infinity or NaN came of a number that must be one: both are stored as null."""
+    try:
+        read_metrics(finding.metrics, metrics)
+    except ValidationError as error:
+        if any(fault["input"] is None and fault["type"] != "extra_forbidden" for fault in error.errors()):
+            raise NotApplicableError(OVERFLOW) from error
 
 
 def _inputs(finding: Finding[Any], opened: Opened) -> Any:

@@ -45,10 +45,12 @@ class JudgedFinding:
 class JudgedModel:
     record: records.ModelRecord
     findings: tuple[JudgedFinding, ...]
+    mixed: str | None = None  # a sentence if they were measured from different weights
 
     @property
     def damaged(self) -> list[str]:
-        return [judged.damaged for judged in self.findings if judged.damaged]
+        found = [judged.damaged for judged in self.findings if judged.damaged]
+        return found if self.mixed is None else [*found, self.mixed]
 
     def published(self) -> records.ModelFindings:
         tensors: dict[str, records.TensorEntry] = {}
@@ -68,7 +70,9 @@ def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | Non
     if record is None:
         return None
     chosen = FINDINGS if findings is None else findings
-    return JudgedModel(record, tuple(_on_both_texts(store, name, finding, record) for finding in chosen))
+    judged = tuple(_on_both_texts(store, name, finding, record) for finding in chosen)
+    stored = [each.stored for each in judged if each.stored is not None]
+    return JudgedModel(record, judged, store.of_different_weights(name, stored))
 
 
 def _on_both_texts(store: Store, name: str, finding: Finding[Any], of: records.ModelRecord) -> JudgedFinding:

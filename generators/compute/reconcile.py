@@ -127,11 +127,13 @@ class Reconciled:
 
 def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reconciled:
     name = prepared.record.name
-    found = Reconciled(state=store.state(name))
+    found, measured_before = Reconciled(state=store.state(name)), list[StoredFinding]()
     for planned in prepared.plans:
         finding, stored = planned.finding.name, None
         try:
-            stored = _as_planned(planned, settings, name, store)
+            if (there := store.finding(name, finding)) is not None:
+                measured_before.append(there)
+                stored = _as_planned(planned, settings, there, name, store)
         except InputError as error:
             found.damaged.append(f"{name}: {finding} is computed again: {error}")
         if stored is None:
@@ -141,6 +143,11 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
         if planned.key is not None and stored.version != planned.finding.version:
             found.outdated.append(finding)
     others = set(store.finding_names(name)) - {planned.finding.name for planned in prepared.plans}
+    for finding in sorted(others):
+        with suppress(InputError):  # damage is reported where it is asked for
+            measured_before += filter(None, [store.finding(name, finding)])
+    if changed := _of_other_weights(prepared, measured_before):
+        found.damaged.append(f"{name}: what is stored of {', '.join(changed)} was measured from other weights.")
     found.unknown = sorted(others - {finding.name for finding in all_findings.FINDINGS}) if others else []
     found.record = _wanted(prepared.record, store, anew=bool(found.left))
     is_tidy = not others and store.is_tidy(name, found.stored.values())
@@ -148,10 +155,15 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
     return found
 
 
-def _as_planned(planned: "Plan", settings: RunSettings, name: str, store: Store) -> StoredFinding | None:
-    stored = store.finding(name, planned.finding.name)
-    if stored is None:
-        return None
+def _of_other_weights(prepared: "Prepared", stored: list[StoredFinding]) -> list[str]:
+    """Return the findings that were measured from other tensors of the same names."""
+    now = {tensor.name: tensor for planned in prepared.plans for tensor in planned.tensors.values()}
+    return [each.finding for each in stored if any(now.get(t.name, t) != t for t in each.tensors.values())]
+
+
+def _as_planned(
+    planned: "Plan", settings: RunSettings, stored: StoredFinding, name: str, store: Store
+) -> StoredFinding | None:
     if planned.key is None and not (planned.here and stored.status == "computed"):
         return stored if (stored.status, stored.reason) == (planned.status, planned.reason) else None
     if settings.keep_outdated and _is_outdated(stored, planned):

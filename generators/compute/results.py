@@ -35,7 +35,7 @@ from generators.base.plain import as_json, content_digest
 from generators.base.progress import Report, printable, silent
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import RESERVED, SLUG, explain
-from generators.compute.records import ModelRecord, Record, StoredFinding
+from generators.compute.records import ModelRecord, Record, StoredFinding, TensorEntry
 
 MODEL = "model.json"
 UNFINISHED = ".unfinished"
@@ -157,6 +157,25 @@ class Store:
     def load_or_none(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
         with suppress(InputError):
             return self.load(name, finding)
+        return None
+
+    def of_different_weights(self, name: str, found: Iterable[StoredFinding] | None = None) -> str | None:
+        """Return a sentence if two findings are of different tensors of one name, and no run is replacing them.
+
+        If so, what was `found` is read anew: such a run may have ended since.
+        """
+        whole = (self.load_or_none(name, finding) for finding in self.finding_names(name))
+        first: dict[str, tuple[TensorEntry, str]] = {}
+        for record in found if found is not None else (each[0] for each in whole if each is not None):
+            for tensor in record.tensors.values():
+                before, finding = first.setdefault(tensor.name, (tensor, record.finding))
+                if before != tensor and found is not None:
+                    return None if self.is_held(name) else self.of_different_weights(name)
+                if before != tensor:
+                    return (
+                        f"The stored results of {name} are of different weights: {finding} and {record.finding} were "
+                        f"measured from two tensors called {tensor.name}. Compute them again from one."
+                    )
         return None
 
     def has_model(self, name: str) -> bool:

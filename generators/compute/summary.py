@@ -9,16 +9,22 @@ from generators.compute.jobs import Failed
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
 
+LACKS = "The checkpoint lacks"
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What computing a model came to; `outdated` are those of the stored whose results are of an older version."""
+    """What computing a model came to; `outdated` are those of the stored whose results are of an older version.
+
+    `lacks` says which tensors the checkpoint lacks, if nothing came of it for that.
+    """
 
     name: str
     computed: tuple[str, ...]
     stored: tuple[str, ...]
     failed: dict[str, str]
     outdated: tuple[str, ...] = ()
+    lacks: str = ""
 
     def in_words(self) -> str:
         computed = [f"computed {', '.join(self.computed)}"] * bool(self.computed)
@@ -33,7 +39,8 @@ def outcome_of(name: str, records: Sequence[tuple[StoredFinding, bool]], outdate
     computed = tuple(r.finding for r, is_new in records if is_new and r.status == "computed")
     stored = tuple(r.finding for r, is_new in records if not is_new and r.status == "computed")
     failed = {r.finding: r.reason or "" for r, _ in records if r.status == "failed"}
-    return Outcome(name, computed, stored, failed, outdated)
+    lacking = (r.reason for r, _ in records if r.reason and r.reason.startswith(LACKS))
+    return Outcome(name, computed, stored, failed, outdated, "" if computed or stored else next(lacking, ""))
 
 
 class Summary:
@@ -61,6 +68,8 @@ class Summary:
         self._models += 1
         if isinstance(end, Outcome):
             self._report(f"{model.name}: {end.in_words()}")
+            if self._named and end.lacks:
+                self._fail(model, end.lacks)
             self._computed += len(end.computed) + len(end.failed)
             self._findings += len(end.computed) + len(end.stored)
             if end.outdated:

@@ -22,11 +22,14 @@ def _verify(store: Store) -> Iterator[tuple[str, str]]:
                 yield name, f"{store.root / name} has results but does not say of which model."
         except InputError as error:
             yield name, str(error)
+        found = []
         for finding in store.finding_names(name):
             try:
-                store.load(name, finding)
+                found += [whole[0]] if (whole := store.load(name, finding)) is not None else []
             except InputError as error:
                 yield name, str(error)
+        if (mixed := store.of_different_weights(name, found)) is not None:
+            yield name, mixed
 
 
 def adopt(store: Store, other: Store) -> list[str]:

@@ -44,7 +44,7 @@ def inputs(
     registry: Path, results: Sequence[Path], workshop: Workshop, templates: Path, unavailable: Mapping[str, str]
 ) -> str:
     """Return the digest of everything that a site is made from."""
-    files = [path for path in (registry, registry.with_name(SERIES)) if path.is_file()]
+    files = [path for path in (registry, registry.parent / SERIES) if path.is_file()]
     records = sorted(record for path in files for record in _training_records(path))
     made_from = (*files, *records, *results, templates, workshop.source, workshop.settings)
     each = [digests.of_folder(path) for path in made_from]

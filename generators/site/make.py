@@ -31,6 +31,8 @@ def make_site(
     """
     workshop, sentences = build_cache.Workshop(source=source), list[str]()
     _check_site(workshop.site)
+    if source.is_symlink() and not source.is_dir():
+        raise InputError(f"{source} is a link to no folder; name the folder of hand-written pages with --site-src.")
     with build_cache.alone(workshop):
         folders = [layer.root for layer in store.layers]
         given = build_cache.inputs(registry, folders, workshop, packaged("templates"), unavailable)

@@ -9,13 +9,13 @@ from pathlib import Path
 from generators.base import notices
 from generators.base.display import display
 from generators.base.errors import AtlasError, InputError
-from generators.base.files import recover_folder, swap_folder
+from generators.base.files import besides, read_limited, recover_folder, swap_folder
 from generators.base.interrupts import Stopped
 from generators.base.progress import Report, progress, silent
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
 from generators.compute.executors import Choice
-from generators.compute.results import LARGEST_ARRAYS, Store
+from generators.compute.results import LARGEST_ARRAYS, MODEL, Store
 from generators.compute.running import AS_USUAL, RunSettings
 from generators.compute.schedule import HERE, compute_model
 from generators.site.build import make_pages, run_mkdocs
@@ -23,6 +23,7 @@ from generators.site.build_cache import Workshop
 from generators.site.locations import packaged
 
 KEPT = ".results"  # in the report: what was measured, so that the next call measures only what is left
+PAGES = ".pages"  # in there: the names of the report's other files, so that nobody else's is removed
 STOPPED = "{}. The report shows them: open {} in a browser. The same command goes on."
 
 
@@ -45,9 +46,12 @@ def write_report(
         WeightsUnavailableError: the weights can't be downloaded.
         Stopped: by Ctrl-C; says what is stored and how to go on.
     """
-    recover_folder(output.resolve())
-    if output.exists() and not _is_report(output):
-        raise InputError(f"{output} is there and is no report; name another place with --output.")
+    try:
+        for folder in (output, *besides(output.resolve())):
+            _check_ours(folder)
+        recover_folder(output.resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # links that lead to one another; the root of the disk
+        raise InputError(f"{output} can't be written: {error}.") from error
     store = Store(output / KEPT)
     failed, stop = list[str](), None
     try:
@@ -97,6 +101,7 @@ def _write_pages(model: Model, store: Store, output: Path, *, stopped: bool) -> 
         run_mkdocs(workshop, from_disk=True)
         try:
             shutil.copytree(store.root, workshop.site / KEPT, ignore=_unreadable)
+            (workshop.site / KEPT / PAGES).write_text("\n".join(_pages(workshop.site)), "utf-8")
             swap_folder(workshop.site, output.resolve())
         except OSError as error:
             raise AtlasError(f"The report can't be written to {output}: {error}.") from error
@@ -109,11 +114,26 @@ def _unreadable(folder: str, names: list[str]) -> list[str]:
     return [p.name for p in paths if not p.is_dir() and not (p.is_file() and p.stat().st_size <= LARGEST_ARRAYS)]
 
 
-def _is_report(folder: Path) -> bool:
-    """Return whether a folder is a report, one that was begun, or empty."""
-    if not folder.is_dir():
-        return False
-    return (folder / KEPT).is_dir() or not any(folder.iterdir())
+def _check_ours(folder: Path) -> None:
+    """Raise InputError unless a folder is absent, empty, or a report and nothing else: it will be replaced."""
+    if not folder.exists():
+        return
+    kept = folder / KEPT
+    if not (folder.is_dir() and (kept.is_dir() or not any(folder.iterdir()))):
+        raise InputError(f"{folder} is there and is no report; name another place with --output.")
+    found, ours = _pages(folder), set[str]()
+    if (kept / PAGES).exists():
+        ours = set(read_limited(kept / PAGES, LARGEST_ARRAYS).decode("utf-8", "replace").splitlines())
+    elif "index.html" in found and any(kept.glob(f"*/{MODEL}")):
+        return  # of a version of the atlas that kept no list
+    if foreign := [name for name in found if name not in ours]:
+        raise InputError(f"{folder} holds {foreign[0]}, which is no part of a report; name another --output.")
+
+
+def _pages(folder: Path) -> list[str]:
+    """Return the files of a report but for what was measured."""
+    paths = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
+    return sorted(p.relative_to(folder).as_posix() for p in paths if folder / KEPT not in p.parents)
 
 
 def _drop_others(model: Model, store: Store) -> None:

@@ -18,16 +18,20 @@ from typing import IO, Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
+from numpy.lib.format import MAGIC_PREFIX
 
 import generators.base.progress as reporting
+from generators.base import notices
 from generators.base.errors import AtlasError, InputError, raise_unless_panic
-from generators.base.files import replacing
+from generators.base.files import read_limited, replacing
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
 from generators.tokens.corpus import TextCorpus, TextSource
 from generators.tokens.tokenizer_files import TOKENIZER, check_ids
 
+NO_UTF8 = "Part of the corpus is no UTF-8, and is counted as \ufffd. Convert it, as with iconv, and count again."
+LARGEST_COUNTS = 2**28  # bytes
 CHUNK_BYTES = 1 << 20
 CHUNKS_AHEAD = 2  # chunks queued per thread, so that none is idle
 
@@ -72,6 +76,8 @@ def count_corpus(
     if not output.parent.is_dir() or output.is_dir():
         why = "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"
         raise InputError(f"The counts can't be written to {output}: {why}.")
+    if output.exists() and not (output.is_file() and read_limited(output, LARGEST_COUNTS).startswith(MAGIC_PREFIX)):
+        raise InputError(f"{output} is there and holds no counts; name another file with --output.")
     partial = output.with_name(f"{output.name}.partial.npz")
     fingerprint = corpus.fingerprint()
     so_far = _resumed(partial, fingerprint, corpus.size)
@@ -111,7 +117,11 @@ def tokenizer_of(files: Files, size: int) -> Path:
 
 def count_pieces(tokenizer: str, size: int, pieces: Sequence[bytes]) -> Int[Array, " V"]:
     """Count each of `size` tokens in pieces of UTF-8 text; invalid bytes are replaced."""
-    texts = [piece.decode("utf-8", "replace") for piece in pieces]
+    try:
+        texts = [piece.decode("utf-8") for piece in pieces]
+    except UnicodeDecodeError:
+        notices.say_once(NO_UTF8)
+        texts = [piece.decode("utf-8", "replace") for piece in pieces]
     try:
         encodings = _tokenizer(tokenizer).encode_batch_fast(texts, add_special_tokens=False)
     except BaseException as error:  # for example, a WordLevel tokenizer without its unknown-word token

@@ -52,7 +52,8 @@ def test_whisper_is_its_original_in_both_halves(tmp_path, original, half):
 
 
 def test_eight_bits_are_divided_by_the_scale_of_their_row_and_that_is_said(tmp_path, monkeypatch):
-    other.write_ctranslate2(tmp_path / "model.bin", IN_EIGHT)
+    one_axis = {"encoder/conv1/weight": np.ones(5, np.float32)}  # of the other half
+    other.write_ctranslate2(tmp_path / "model.bin", IN_EIGHT | one_axis)
     name = "decoder/embeddings/weight"
     wanted = IN_EIGHT[name].astype(np.float32) / IN_EIGHT[f"{name}_scale"][:, None]
     np.testing.assert_array_equal(opened(tmp_path, "decoder")["token_embedding"], wanted)
@@ -80,6 +81,7 @@ def test_the_file_is_named_as_its_folder_and_its_halves_by_their_endings(tmp_pat
 
 
 WHISPER = other.whisper_in_ct2(other.whisper_tensors())
+GAMMA, HEADS = "decoder/layer_0/ffn/layer_norm/gamma", "decoder/num_heads"
 FEW_SCALES = {**IN_EIGHT, "decoder/embeddings/weight_scale": np.ones(3, np.float32)}
 
 
@@ -89,6 +91,12 @@ FEW_SCALES = {**IN_EIGHT, "decoder/embeddings/weight_scale": np.ones(3, np.float
         ({"spec": "TransformerSpec"}, "of the kind 'TransformerSpec', and the atlas reads WhisperSpec"),
         ({"version": 5}, "is of version 5 of CTranslate2's format, and the atlas reads version 6"),
         ({"tensors": FEW_SCALES}, "no scale for each row"),
+        ({"tensors": {**WHISPER, f"{GAMMA}\0": WHISPER[GAMMA]}}, "it holds .*gamma twice"),
+        *(
+            ({"aliases": alias}, "stands for another")
+            for alias in ({GAMMA: GAMMA.replace("0", "1")}, {"x": "nowhere"})
+        ),
+        *(({"tensors": WHISPER | {HEADS: np.float32(n)}}, f"bin gives {n} as") for n in (4.5, np.nan, np.inf)),
         ({"tensors": {k: v.astype(np.int16) for k, v in WHISPER.items()}}, "is I16; the atlas reads"),
     ],
     ids=str,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models
 
 from generators.base.errors import InputError, WeightsUnavailableError
@@ -371,6 +371,19 @@ def test_shards_without_an_index_are_read_if_all_are_there(tmp_path):
     next((tmp_path / "a").glob("*-00002-*")).unlink()
     with pytest.raises(InputError, match="holds 2 of 3 shards: number 2 is missing"):
         opened(tmp_path / "a")
+
+
+def test_a_tensor_in_two_shards_and_one_that_the_index_omits_are_named(tmp_path, said):
+    folder = write_checkpoint(tmp_path / "a", shards=2)
+    path = folder / f"{WEIGHTS}.index.json"
+    path.write_text(path.read_text().replace('"h.1.ln_2.weight"', '"other"'))
+    opened(folder)
+    assert any("its index omits h.1.ln_2.weight of model-" in sentence for sentence in said)
+    path.unlink()
+    first, second = sorted(folder.glob("model-*.safetensors"))
+    save_file(load_file(first) | load_file(second), second)
+    with pytest.raises(InputError, match="and no index"):
+        opened(folder)
 
 
 def test_of_several_files_one_must_be_named(torch, tmp_path):

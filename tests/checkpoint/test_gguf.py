@@ -98,6 +98,11 @@ def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(gguf, 
         writer.add_array("scores", scores)
     said = Gguf().settings(path)
     assert (said["words"], said["scores"]) == (words, scores)
+    many = bytearray(path.read_bytes())
+    many[16:24] = (10**6).to_bytes(8, "little")
+    (tmp_path / "many.gguf").write_bytes(many)
+    with pytest.raises(InputError, match="its metadata has 1000000 keys"):
+        Gguf().settings(tmp_path / "many.gguf")
     content = path.read_bytes()
     for length in (len(content) // 4, len(content) - 400):  # among the words, and among the scores
         path.write_bytes(content[:length])

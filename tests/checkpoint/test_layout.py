@@ -63,6 +63,21 @@ def test_compressed_records_are_inflated_and_give_the_same_numbers(torch, tmp_pa
         np.testing.assert_array_equal(read[role], wanted[role])
 
 
+@pytest.mark.parametrize("how", ["twice", "moved"])
+def test_a_zip_file_whose_records_are_not_where_it_says_is_refused(torch, tmp_path, how):
+    path = older(torch, tmp_path) / OLDER
+    with zipfile.ZipFile(path, "a") as archive:
+        record = next(r for r in archive.infolist() if r.filename.endswith("/data/3"))
+        if how == "twice":
+            archive.writestr(record.filename, bytes(record.file_size))
+    if how == "moved":
+        content, length = bytearray(path.read_bytes()), record.header_offset + 28
+        content[length + 1] += 8  # 2 KiB more between the record's name and its bytes
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="is not opened"):
+        open_checkpoint(in_folder(tmp_path))
+
+
 @pytest.mark.parametrize("zipped", [True, False])
 def test_what_unpacking_takes_is_known_before_it_is_done(torch, tmp_path, monkeypatch, zipped):
     folder = older(torch, tmp_path)

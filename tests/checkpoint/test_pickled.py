@@ -24,6 +24,11 @@ class TouchesAFile:
         return Path.touch, (self.where,)
 
 
+class ReservesMemory:
+    def __reduce__(self):
+        return bytearray, (2**40,)
+
+
 @pytest.fixture
 def no_torch(monkeypatch):
     monkeypatch.setattr(pickled, "can_be_read", lambda: False)
@@ -72,7 +77,7 @@ def test_shards_are_opened_when_asked_for(torch, tmp_path):
         _ = [checkpoint[role] for role in checkpoint]
 
 
-def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(torch, tmp_path):
+def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(torch, tmp_path, monkeypatch):
     folder = older(torch, tmp_path / "model")
     (folder / OLDER).write_bytes(pickle.dumps({"wpe.weight": TouchesAFile(tmp_path / "ran")}))
     with pytest.raises(InputError, match=r"pytorch_model\.bin is not opened"):
@@ -81,6 +86,12 @@ def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(torch, tmp_path):
     with pytest.raises(InputError, match="is not opened"):
         open_checkpoint(in_folder(folder))
     assert not (tmp_path / "ran").exists()
+    monkeypatch.setattr(pickled, "_unpickled", None)
+    for zipped in (True, False):
+        torch.save({"x": ReservesMemory()}, folder / OLDER, _use_new_zipfile_serialization=zipped)
+        with pytest.raises(InputError, match="is not opened") as raised:
+            open_checkpoint(in_folder(folder))
+        assert "reserves memory" in str(raised.value.__cause__)
 
 
 def test_parameters_of_a_module_are_read_as_tensors(torch, tmp_path):
@@ -91,6 +102,16 @@ def test_parameters_of_a_module_are_read_as_tensors(torch, tmp_path):
     np.testing.assert_array_equal(
         open_checkpoint(in_folder(folder))["token_embedding"], tensors["wte.weight"].numpy()
     )
+
+
+def test_a_file_with_two_models_is_a_sentence(torch, tmp_path):
+    folder = older(torch, tmp_path)
+    tensors = torch.load(folder / OLDER)
+    torch.save({"model": tensors, "state_dict": tensors, "step": 1}, folder / OLDER)
+    assert open_checkpoint(in_folder(folder))["token_embedding"].size
+    torch.save({"model": {name: 3 * t for name, t in tensors.items()}, "state_dict": tensors}, folder / OLDER)
+    with pytest.raises(InputError, match="holds two models, as 'model' and as 'state_dict'"):
+        open_checkpoint(in_folder(folder))
 
 
 NO_NUMBERS = {

@@ -20,7 +20,7 @@ from tests.checkpoints import (
     tensors_of,
     write_checkpoint,
 )
-from tests.cli.conftest import BAD_INPUT, is_a_sentence, published, refused, results_of, without_root
+from tests.cli.conftest import BAD_INPUT, SOME_FAILED, is_a_sentence, published, refused, results_of, without_root
 
 INDEX = f"{WEIGHTS}.index.json"
 WIDTH, POSITIONS = 24, 64
@@ -203,6 +203,12 @@ def test_a_tensor_that_its_shard_lacks_is_a_sentence(atlas, project):
     edit_header(shard, lambda h: h.update({"h.1.ln_9.weight": h.pop("h.1.ln_2.weight")}))
     said = refused(atlas("compute", "./broken"))
     assert f"h.1.ln_2.weight isn't in {shard.name}, which its index names." in said
+
+
+def test_layers_that_the_file_lacks_are_named(atlas, project):
+    folder = write_checkpoint(project / "broken")
+    sizes(n_layer=6)(folder)
+    assert "The checkpoint lacks h.2.ln_" in refused(atlas("compute", "./broken", "--only", "gains"), SOME_FAILED)
 
 
 @pytest.mark.parametrize("closed", [WEIGHTS, "config.json", ""], ids=["weights", "config", "folder"])

@@ -35,6 +35,26 @@ def test_infinitely_many_gigabytes_are_no_limit(atlas, monkeypatch, tmp_path):
     assert atlas("cache").code == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("cache", "--prune", "9" * 400), "is no size"),
+        (("models", "--registry", "."), "it is a folder"),
+        (("report", "tiny", "-o", "loop"), "can't be written"),
+        (("render", "--site-src", "loop"), "is a link to no folder"),
+        (("cache",), "is no folder; set HF_HUB_CACHE"),
+    ],
+)
+def test_what_can_be_no_size_file_or_folder_is_a_sentence(atlas, monkeypatch, tmp_path, command, said):
+    monkeypatch.chdir(tmp_path)
+    write_checkpoint(tmp_path / "tiny")
+    (tmp_path / "models.yml").write_text("[]")
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "models.yml"))
+    run = atlas(*command)
+    assert (run.code, said in run.err) == (BAD_INPUT, True)
+
+
 def test_pruning_removes_no_file_that_the_cache_did_not_name(atlas, monkeypatch, tmp_path):
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path))
     names = ("notes/2024/diary.json", "notes/todo.txt", "tensors/thesis.tex", f"tensors/a/{'b' * 32}/c")
@@ -55,9 +75,21 @@ def test_two_models_of_one_name_are_never_one_folder(atlas, tmp_path, one, other
     assert atlas("compute", folders[0], folders[0], "--results", tmp_path / "results", "--only", "gains").code == 0
 
 
-def test_what_can_be_adopted_is_a_folder(atlas, tmp_path):
+def test_results_of_other_weights_of_one_name_are_said(atlas, tmp_path):
+    results, only = ("--results", tmp_path / "results"), ("--only", "gains")
+    one, other = (write_checkpoint(tmp_path / str(seed) / "same", seed=seed) for seed in (1, 2))
+    twice = atlas("compute", one, one, *results, *only, "--only", "channels")
+    assert (twice.code, "2 models" in twice.err, atlas("verify", *results).code) == (0, False, 0)
+    assert "gains, channels was measured from other weights" in atlas("compute", other, *results, *only).err
+    for command in (("verify",), ("show", "same")):
+        run = atlas(*command, *results)
+        assert (run.code, "of different weights: channels and gains" in run.err) == (1, True)
+
+
+def test_what_can_be_adopted_or_verified_is_a_folder(atlas, tmp_path):
     for other in (tmp_path / "absent", ROOT / "models.yml"):
         assert atlas("adopt", other, "--results", tmp_path / "results").code == BAD_INPUT
+        assert atlas("verify", "--results", other).code == BAD_INPUT
 
 
 def test_own_samples_without_a_finding_that_runs_are_refused(atlas, tmp_path):

@@ -85,6 +85,13 @@ def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
     return noted
 
 
+def test_a_report_is_replaced_unless_somebody_put_a_file_there(atlas, project, only_computed):
+    for said in ("A figure is damaged.", "A figure is damaged.", "holds notes.md, which is no part of a report"):
+        assert said in atlas("report", "./good", "--output", "there").err
+        (project / "there" / "notes.md").write_text("mine") if only_computed[1:] else None
+    assert (project / "there" / "notes.md").read_text() == "mine"
+
+
 def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, only_computed):
     run = atlas("report", "./good", "--output", "there")
     assert run.code == SOME_FAILED

@@ -10,7 +10,7 @@ import pytest
 from generators.base.text import two
 from generators.findings import plantings
 from generators.findings.outliers import FINDING as OUTLIERS
-from generators.findings.outliers.clump import crowding, find_clump, spread
+from generators.findings.outliers.clump import crowding, find_clump, scattered_clumps, spread
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 
@@ -415,3 +415,7 @@ def test_places_are_spread_from_the_first_to_the_last(count, most):
     places = spread(count, most)
     assert (places[0], places[-1], len(places)) == (0, count - 1, min(count, most))
     assert np.ptp(np.diff(places)) <= 1 if count > 1 else True
+
+
+def test_tokens_that_are_all_alike_have_no_clump_by_chance():
+    assert scattered_clumps(np.ones((200, 8), np.float32))["median"] == 0

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+from generators.base import notices
 from generators.base.errors import InputError
 from generators.tokens import corpus as parts
 from generators.tokens import counting
@@ -235,6 +236,9 @@ def test_the_command(model, texts, by_hand, tmp_path, atlas, monkeypatch):
     assert (run.code, run.err) == (0, "")
     assert np.load("token_counts.npy").tolist() == by_hand
     assert f"{sum(by_hand):,} tokens" in run.out
+    Path("latin.txt").write_bytes("café\n".encode("latin-1"))
+    notices.forget()
+    assert "no UTF-8" in atlas("count-tokens", model, "latin.txt").err
 
 
 def test_the_command_with_gpt2(gpt2_weights, tmp_path, atlas, monkeypatch):
@@ -267,6 +271,8 @@ def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
         ((model, "fake.gz"), "fake.gz can't be read"),
         ((model, texts[0], "-o", "absent/counts.npy"), "no folder absent"),
         ((model, texts[0], "-o", tmp_path), "is a folder"),
+        ((model, texts[0], "-o", texts[0]), "holds no counts"),
+        ((model, texts[0], "-o", os.devnull), "holds no counts"),
         (("no-such-model", texts[0]), "no-such-model"),
     ]:
         run = atlas("count-tokens", *arguments, "--jobs", 1)

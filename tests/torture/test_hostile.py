@@ -27,6 +27,7 @@ from generators.compute.results import HOLDER, Store
 from generators.compute.schedule import compute_model
 from generators.compute.verify import verify
 from generators.findings import FINDINGS
+from generators.findings.measured import Measurements
 from generators.site import quality_reports, report
 from generators.tokens.frequency import read_counts, token_frequencies
 from generators.tokens.tokenizer_files import load_vocabulary
@@ -106,6 +107,7 @@ def checkpoint(path):
     return open_checkpoint(in_folder(path.parent))["token_embedding"]
 
 
+SIZES = {"3 GiB": 3 * 2**30, "40 MiB": 40 * 2**20}
 GIGABYTES = "3072 MiB where a config or a tokenizer was expected"
 REFUSED = [
     *(("tokenizer.json", tokenizer({"a": 0, "b": i}), vocabulary, f"id {i}, and the model embeds 100") for i in FAR),
@@ -124,6 +126,7 @@ REFUSED = [
     ("tokenizer.json", tokenizer(normalizer={"type": "Prepend", "prepend": "x" * 1000}), vocabulary, "more than 256"),
     *((name, "3 GiB", vocabulary, GIGABYTES) for name in ("tokenizer.json", "vocab.txt")),
     *((name, "3 GiB", checkpoint, GIGABYTES) for name in ("config.json", f"{WEIGHTS}.index.json")),
+    *((name, "40 MiB", checkpoint, "nothing beyond 32 MiB") for name in ("config.json", f"{WEIGHTS}.index.json")),
     *((WEIGHTS, weights(shape), checkpoint, ".") for shape in ([40, 10**8], [2**62, 0], [1] * 70)),
     *(
         ("counts.npy", data + bytes(32), lambda path: read_counts(path, 4), "The counts")
@@ -152,9 +155,9 @@ def test_hostile_file_is_a_sentence(folder, name, content, read, said, monkeypat
     path = folder / name
     if name.endswith((".index.json", ".bin")):  # which is read where there is no file without one
         (folder / "model.safetensors").unlink()
-    if content == "3 GiB":
+    if content in SIZES:
         path.touch()
-        os.truncate(path, 3 * 2**30)
+        os.truncate(path, SIZES[content])
     else:
         path.write_bytes(content) if isinstance(content, bytes) else content(path)
     with pytest.raises(InputError, match=said):
@@ -168,6 +171,13 @@ def test_number_that_no_weight_can_be_is_named_with_its_place(folder, number):
     write_checkpoint(folder, changed={"wte.weight": rows})
     with pytest.raises(InputError, match=r"wte\.weight .* at \[3, 2\]"):
         checkpoint(folder / WEIGHTS)
+
+
+def test_measurement_that_overflows_is_a_sentence(compute, store, monkeypatch):
+    overflows = toy("toy", measure=lambda _: Measurements({"sum": np.inf}, {}, {}))
+    monkeypatch.setattr(all_findings, "FINDINGS", (overflows,))
+    compute()
+    assert "infinity or no number" in store.finding("tiny", "toy").reason
 
 
 def test_large_weights_are_read(folder):
@@ -232,6 +242,7 @@ def test_panic_of_a_library_costs_its_model_and_no_other(compute, monkeypatch):
 # Commands
 
 TINY_YAML = {"name": "tiny", "title": "Tiny", "sources": "[{folder: tiny}]", "frequency": "counts"}
+REPORT = ["report", "m1", "--skip-runs", "-o", "web"]
 COMPUTE = ["compute", "m1", "--skip-runs", "--results"]
 
 
@@ -244,6 +255,8 @@ REFUSALS = {  # files that are there, a command, what it says
     "aliases": ({"models.yml": "a: &a {x: 1}\nb: [" + "*a, " * 201 + "1]\n"}, ["models"], ""),
     "long": ({"models.yml": "- [" + "1," * 2**19 + "]\n"}, ["models"], ""),
     "deep": ({"models.yml": "- " * 300_000 + "\n"}, ["models"], ""),
+    **{value: ({"models.yml": f"- {{{value}: A}}"}, ["models"], "") for value in ('!!int ""', '!!timestamp "x"')},
+    "no registry": ({}, ["models", "--registry", "/"], "it is a folder"),
     "truth": (odd("title", "!!bool maybe"), ["compute", "--all"], ""),
     "number": (odd("name", ":".join(["59"] * 3000)), ["compute", "--all"], ""),
     "folder": (odd("sources", f"[{{folder: {'a' * 5000}}}]"), ["compute", "--all"], ""),
@@ -253,11 +266,10 @@ REFUSALS = {  # files that are there, a command, what it says
     "config": ({"there/m1/config.json": "mine"}, [*COMPUTE, "there"], "which is no result"),
     "photos": ({"there/m1/photos/1.jpg": "mine"}, [*COMPUTE, "there"], "which is no result"),
     "in the checkpoint": ({}, [*COMPUTE, "."], ""),
-    "a web site": (
-        {"web/index.html": "hello", "web/photos/1.jpg": "mine"},
-        ["report", "m1", "--skip-runs", "-o", "web"],
-        "",
-    ),
+    "a web site": ({"web/index.html": "hello", "web/photos/1.jpg": "mine"}, REPORT, ""),
+    "a thesis": ({"web/.results/x": "x", "web/thesis.tex": "mine"}, REPORT, "holds thesis.tex"),
+    "a folder beside": ({".web.old/a": "mine"}, REPORT, "no report"),
+    "a folder to come": ({".web.new/a": "mine"}, REPORT, "no report"),
     "a site": ({"site/photos/1.jpg": "mine"}, ["render"], "site/ holds something that is no site of MkDocs"),
 }
 

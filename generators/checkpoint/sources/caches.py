@@ -49,6 +49,8 @@ def hub_models() -> list[CachedModel]:
         repos = scan_cache_dir(hub_folder()).repos
     except CacheNotFound:
         return []
+    except ValueError:
+        raise InputError(f"{hub_folder()}, the cache of the hub's client, is no folder; set HF_HUB_CACHE.") from None
     of_models = (repo for repo in repos if repo.repo_type == "model")
     models = (CachedModel(repo.last_accessed, repo.size_on_disk, repo.repo_id, repo) for repo in of_models)
     return sorted(models, key=lambda model: model.used)
@@ -62,7 +64,7 @@ def parsed_size(text: str) -> int:
     >>> parsed_size("1.5 GB"), parsed_size("0")
     (1500000000, 0)
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", text.strip(), re.IGNORECASE)
+    match = re.fullmatch(r"(\d{1,30}(?:\.\d+)?)\s*([KMGT]?)B?", text.strip(), re.IGNORECASE)
     if match is None:
         raise InputError(f"{text!r} is no size; write it as 20GB or 500MB.")
     return int(float(match[1]) * UNITS[match[2].upper()])

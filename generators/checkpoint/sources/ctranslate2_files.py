@@ -63,7 +63,10 @@ class CTranslate2(Format):
         return both
 
     def numbers(self, header: Header, stored: Array) -> Array:
-        return stored if header.dtype != "I8" else stored["numbers"] / stored["scale"][:, None]
+        if header.dtype != "I8":
+            return stored
+        with np.errstate(divide="ignore", invalid="ignore"):  # a scale of 0: what comes of it is named with its place
+            return np.asarray(stored["numbers"] / stored["scale"][:, None])
 
 
 @once_per_content(OPEN_AT_ONCE)
@@ -87,6 +90,8 @@ def _contents_of(file: BinaryIO, size: int) -> Contents:
     numbers: dict[str, float] = {}
     for _ in range(_count(file)):
         name, tensor = _text(file), _tensor(file, size)
+        if name in tensors or name in numbers:
+            raise ValueError(f"it holds {name} twice")
         dtype, shape = STORED[tensor.header.dtype], tensor.header.shape
         if shape:
             tensors[name] = tensor
@@ -94,7 +99,9 @@ def _contents_of(file: BinaryIO, size: int) -> Contents:
         else:
             numbers[name] = float(np.frombuffer(file.read(dtype.itemsize), dtype)[0])
     aliases = {_text(file): _text(file) for _ in range(_count(file))}
-    tensors |= {alias: tensors[name] for alias, name in aliases.items() if name in tensors}
+    if wrong := [alias for alias, name in aliases.items() if alias in tensors or name not in tensors]:
+        raise ValueError(f"{wrong[0]} stands for another tensor, and is there itself or the other isn't")
+    tensors |= {alias: tensors[name] for alias, name in aliases.items()}
     return Contents(tensors, settings={SPEC: spec, NUMBERS: numbers, ALIASES: aliases})
 
 

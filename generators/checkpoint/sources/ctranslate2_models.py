@@ -64,13 +64,13 @@ def _sizes(numbers: Mapping[str, float], headers: Mapping[str, Header]) -> dict[
     for half, positions in (("encoder", "max_source_positions"), ("decoder", "max_target_positions")):
         config[f"{half}_layers"] = list(layers.values()).count(half)
         if (heads := numbers.get(f"{half}/num_heads")) is not None:
-            config[f"{half}_attention_heads"] = int(heads)
+            config[f"{half}_attention_heads"] = int(heads) if heads.is_integer() else heads
         if (inner := f"{half}/layer_0/ffn/linear_0/weight") in rows:
             config[f"{half}_ffn_dim"] = rows[inner][0]
         if (table := f"{half}/position_encodings/encodings") in rows:
             config[positions] = rows[table][0]
-    if (hears := "encoder/conv1/weight") in headers:
-        config["num_mel_bins"] = headers[hears].shape[1]
+    if len(hears := headers["encoder/conv1/weight"].shape if "encoder/conv1/weight" in headers else ()) > 1:
+        config["num_mel_bins"] = hears[1]
     return config
 
 

@@ -1,9 +1,10 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
 import hashlib
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -17,6 +18,7 @@ from generators.base import notices
 from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
+from generators.base.sentences import first
 from generators.checkpoint import single_files
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.sources.ctranslate2_files import SPEC
@@ -32,6 +34,7 @@ from generators.checkpoint.sources.transformer_lens import is_of_transformer_len
 
 SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
+LARGEST_JSON, INDEX = 2**25, ".index.json"  # bytes of configs and indexes; the largest of real models have half
 USUAL = (WEIGHTS, SHARD_INDEX, PICKLED, PICKLED_INDEX)  # what transformers reads, in this order
 INDEX_OF = {WEIGHTS: SHARD_INDEX, PICKLED: PICKLED_INDEX}
 CFGS = ("cfg.json", CONFIG)  # of TransformerLens
@@ -245,7 +248,7 @@ class Files:
         path = self.fetch(name)
         if path is None:
             return None
-        check_size(path)
+        check_size(path, LARGEST_JSON if name == CONFIG or name.endswith(INDEX) else LARGEST_TEXT)
         try:
             return path.read_bytes()
         except OSError as error:
@@ -265,6 +268,11 @@ class Files:
             lacking = CONFIG if self._has_weights else f"{CONFIG} and no weights"
             raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {lacking}.")
         return said
+
+    def as_said(self, sentence: str) -> str:
+        """Return a sentence about config.json that names the file of weights which says it instead, if one does."""
+        own = self._has_weights and self.dialect.config is not None and self.config() == dict(self.dialect.config)
+        return re.sub(rf"\b{CONFIG}", self._weights[0], sentence) if own else sentence
 
     @property
     def _has_weights(self) -> bool:
@@ -312,11 +320,15 @@ class Files:
     def _file_of(self) -> Mapping[str, str]:
         if not self._weights:
             raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {WEIGHTS}: copy it there.")
-        first = self._weights[0]
-        if first in (SHARD_INDEX, PICKLED_INDEX):
-            named = weight_map(self.content(first) or b"", f"In the checkpoint {self.origin.place}, {first}")
+        index = self._weights[0]
+        if index in (SHARD_INDEX, PICKLED_INDEX):
+            named = weight_map(self.content(index) or b"", f"In the checkpoint {self.origin.place}, {index}")
             return self._of_shards_here(named)
-        return {name: file for file in self._weights for name in self._contents(file).tensors}
+        found = [(name, file) for file in self._weights for name in self._contents(file).tensors]
+        named = dict(found)
+        if twice := [f"{name} in {file} and in {named[name]}" for name, file in found if named[name] != file]:
+            raise InputError(f"The checkpoint {self.origin.place} holds {twice[0]}, and no index: remove one.")
+        return named
 
     def _of_shards_here(self, named: Mapping[str, str]) -> Mapping[str, str]:
         """Return which file holds each tensor, for those shards that are here; a partial checkpoint is welcome."""
@@ -327,6 +339,13 @@ class Files:
                 f"The folder {self.origin.place} holds {len(here)} of {len(files)} shards: only what is in them is "
                 "measured."
             )
+        for file in sorted(here) if self.folder is not None else ():
+            with suppress(InputError):  # damage matters when the file is asked for
+                if unnamed := [name for name in self._contents(file).tensors if name not in named]:
+                    notices.say_once(
+                        f"The checkpoint {self.origin.place}: its index omits {first(unnamed, 2)} of {file}. "
+                        "What it omits isn't read: correct the index, or remove it."
+                    )
         return {name: file for name, file in named.items() if file in here} if here else named
 
     def _beside(self) -> list[str]:
@@ -372,7 +391,7 @@ def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
         yield slice(begin, end), (end - begin, *row)
 
 
-def check_size(path: Path) -> None:
+def check_size(path: Path, most: int = LARGEST_TEXT) -> None:
     """Check a text file before it is read. Raises InputError: it is far larger than any, or can't be read."""
     try:
         found = path.stat()
@@ -381,10 +400,10 @@ def check_size(path: Path) -> None:
     size = found.st_size
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{path} can't be read: it is a folder, a pipe or a device, not a file.")
-    if size > LARGEST_TEXT:
+    if size > most:
         raise InputError(
             f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer was expected; nothing beyond "
-            f"{LARGEST_TEXT / 2**20:.0f} MiB is read."
+            f"{most / 2**20:.0f} MiB is read."
         )
 
 

@@ -24,6 +24,7 @@ from generators.checkpoint.sources.formats import (
 
 OPEN_AT_ONCE = 2
 MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata
+MOST_KEYS = 10_000  # of a file's metadata; real files have some dozens
 STORED: Mapping[str, np.dtype[Any]] = {
     "F32": np.dtype("<f4"),
     "F16": np.dtype("<f2"),
@@ -99,6 +100,11 @@ def _limited_reader() -> Any:
 
     class Limited(GGUFReader):  # type: ignore[misc]
         entries = 0
+
+        def _build_fields(self, offs: int, count: int) -> int:
+            if count > MOST_KEYS:
+                raise ValueError(f"its metadata has {count} keys")
+            return int(super()._build_fields(offs, count))
 
         def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
             if raw_type != GGUFValueType.ARRAY or self.byte_order != "I":

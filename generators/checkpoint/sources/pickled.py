@@ -1,11 +1,13 @@
 """PyTorch's own files, read by its weights-only unpickler, which runs nothing, or not at all."""
 
-from collections.abc import Iterator, Mapping
+import struct
+from collections.abc import Mapping
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from pickletools import genops
 from typing import Any
-from zipfile import ZIP_STORED, ZipFile, is_zipfile
+from zipfile import ZIP_STORED, ZipFile, ZipInfo, is_zipfile
 
 import numpy as np
 from numpy import ndarray as Array
@@ -18,6 +20,7 @@ PICKLED_INDEX = "pytorch_model.bin.index.json"
 OPEN_AT_ONCE = 2  # files, mapped into memory where that can be
 LARGEST_PICKLE = 2**24  # bytes: names and shapes, of 100,000 tensors and more
 LARGEST_INFLATED = 2**33  # bytes of compressed records, which can't be mapped
+RESERVES = b"bytearray"  # a type that PyTorch makes of any size that a pickle names, and no tensor is made of
 PICKLES = 5  # in files from before PyTorch 1.6, before the numbers
 STATES = ("model", "state_dict", "model_state_dict", "module")  # where training scripts put the tensors
 ONLY_PYTORCH = (
@@ -79,6 +82,8 @@ def _opened(path: Path, size: int) -> Contents:
         raise InputError(f"{path.name} {ONLY_PYTORCH}")
     try:
         found = _unpickled(path, mapped=_can_be_mapped(path, size))
+        states = {name: tensors for name in STATES if (tensors := _tensors(found.get(name)))}
+        _check_same(path, states)
     except InputError:
         raise
     except Exception as error:  # whatever a file that is none, or a hostile one, makes of the unpickler
@@ -86,23 +91,25 @@ def _opened(path: Path, size: int) -> Contents:
             f"{path.name} is not opened: PyTorch's weights-only reader finds more in it than tensors, or damage. "
             "Save the model's state_dict() alone: torch.save(model.state_dict(), ...)."
         ) from error
-    held = next((held for held in _held(found) if _tensors(held)), {})
+    held = next(iter(states.values()), _tensors(found))
     if not held:
         raise InputError(f"{path.name} holds no tensors by name.")
-    settings = {str(name): value for name, value in found.items() if value is not held}
-    return Contents(_tensors(held), settings=settings)
+    return Contents(held, settings={str(name): value for name, value in found.items() if name not in states})
 
 
-def _held(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield what may hold the tensors: what training scripts put them in, then the file itself."""
-    yield from (held for name in STATES if isinstance(held := found.get(name), Mapping))
-    yield found
-
-
-def _tensors(held: Mapping[str, Any]) -> dict[str, Any]:
+def _check_same(path: Path, states: Mapping[str, Mapping[str, Any]]) -> None:
     import torch
 
-    return {str(name): tensor for name, tensor in held.items() if isinstance(tensor, torch.Tensor)}
+    for (one, a), (other, b) in pairwise(states.items()):
+        if a.keys() != b.keys() or not all(torch.equal(a[name], b[name]) for name in a):
+            raise InputError(f"{path.name} holds two models, as {one!r} and as {other!r}: save one of them alone.")
+
+
+def _tensors(held: object) -> dict[str, Any]:
+    import torch
+
+    there = held.items() if isinstance(held, Mapping) else ()
+    return {str(name): tensor for name, tensor in there if isinstance(tensor, torch.Tensor)}
 
 
 def _unpickled(path: Path, *, mapped: bool) -> dict[str, Any]:
@@ -124,22 +131,33 @@ def _can_be_mapped(path: Path, size: int) -> bool:
         return False
     with ZipFile(path) as archive:
         records = archive.infolist()
-    pickled = sum(record.file_size for record in records if record.filename.endswith(".pkl"))
-    packed = [record for record in records if record.compress_type != ZIP_STORED]
-    inflated = sum(record.file_size for record in packed)
-    if pickled > LARGEST_PICKLE or inflated > LARGEST_INFLATED:
-        raise _too_large(path, pickled if pickled > LARGEST_PICKLE else inflated)
-    check_layout(
-        {r.filename: (r.header_offset, r.header_offset + r.compress_size) for r in records}, 0, size, gap=None
-    )
+        spans = {record.filename: _span(archive, record) for record in records}
+        pickles = [record for record in records if record.filename.endswith(".pkl")]
+        packed = [record for record in records if record.compress_type != ZIP_STORED]
+        pickled, inflated = (sum(record.file_size for record in each) for each in (pickles, packed))
+        if pickled > LARGEST_PICKLE or inflated > LARGEST_INFLATED:
+            raise _too_large(path, pickled if pickled > LARGEST_PICKLE else inflated)
+        if len(spans) < len(records) or any(RESERVES in archive.read(record) for record in pickles):
+            raise ValueError("two records have one name, or one reserves memory")
+    check_layout(spans, 0, size, gap=None)
     return not packed
+
+
+def _span(archive: ZipFile, record: ZipInfo) -> tuple[int, int]:
+    """Return where a record begins and ends; the length of what precedes its bytes is said there, and only there."""
+    assert archive.fp is not None
+    archive.fp.seek(record.header_offset)
+    *_, name, extra = struct.unpack("<26sHH", header := archive.fp.read(30))
+    return record.header_offset, record.header_offset + len(header) + name + extra + record.compress_size
 
 
 def _check_plain(path: Path) -> None:
     """Look at the pickles of an older file without making anything of them. Raises InputError: they are too large."""
     with path.open("rb") as file:
         for _ in range(PICKLES):
-            for _ in genops(file):
+            for _, argument, _ in genops(file):
+                if isinstance(argument, str) and RESERVES.decode() in argument:
+                    raise ValueError("it reserves memory")
                 if file.tell() > LARGEST_PICKLE:
                     raise _too_large(path, file.tell())
 

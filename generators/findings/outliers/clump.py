@@ -206,7 +206,9 @@ def _scattered(
     scales: Float[Array, " d"], lengths: Float[Array, " n"], rng: np.random.Generator
 ) -> Float[Array, "n d"]:
     directions = rng.standard_normal((len(lengths), len(scales))) * scales
-    directions *= (lengths / np.linalg.norm(directions, axis=1))[:, None]
+    drawn_lengths = np.linalg.norm(directions, axis=1)
+    drawn_lengths[drawn_lengths == 0] = 1  # all tokens are equal, and so is what is drawn
+    directions *= (lengths / drawn_lengths)[:, None]
     return directions.astype(np.float32)
 
 
