@@ -115,19 +115,4 @@ def _rendered(words: str, **given: Any) -> str:
 
 @cache
 def _compiled(words: str) -> Any:
-    made = environment()
-    made.filters["rounded"] = rounded
-    return made.from_string(words)
-
-
-def rounded(share: float) -> str:
-    """Return a share in per cent with two digits at most."""
-    if 0.995 <= share < 1:
-        return "over 99 %"
-    return (
-        f"{100 * share:.0f} %"
-        if share >= 0.1
-        else f"{100 * share:.1f} %"
-        if share >= 0.01
-        else f"{100 * share:.2f} %"
-    )
+    return environment().from_string(words)
