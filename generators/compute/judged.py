@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from generators import findings as all_findings
 from generators.base.errors import InputError
 from generators.checkpoint.registry import ON_OWN_SAMPLES
 from generators.compute import records
 from generators.compute.results import Store
-from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.growing import NumberPath, StoredMeasurements, with_nulls
 from generators.findings.inputs import RUN
@@ -69,7 +69,7 @@ def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | Non
     record = store.model(name)
     if record is None:
         return None
-    chosen = FINDINGS if findings is None else findings
+    chosen = all_findings.FINDINGS if findings is None else findings
     judged = tuple(_on_both_texts(store, name, finding, record) for finding in chosen)
     stored = [each.stored for each in judged if each.stored is not None]
     return JudgedModel(record, judged, store.of_different_weights(name, stored))

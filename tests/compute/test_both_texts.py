@@ -41,7 +41,8 @@ def test_a_verdict_that_differs_between_the_texts_is_close(monkeypatch, verdict,
         return judged.JudgedFinding(finding, record, stored)
 
     monkeypatch.setattr(judged, "judged_finding", found)
-    model = judged.judged_model(SimpleNamespace(model=lambda name: SimpleNamespace(tied=None)), "m", [RUNNING])
+    store = SimpleNamespace(model=lambda name: SimpleNamespace(tied=None), of_different_weights=lambda *_: None)
+    model = judged.judged_model(store, "m", [RUNNING])
     for claim in model.findings[0].claims:
         assert (claim.verdict, claim.close, claim.on_own_samples) == (verdict, close, shown)
 

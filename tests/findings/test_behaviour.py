@@ -30,4 +30,4 @@ def test_heads_of_stdlib_gpt2(opened):
 def test_positions_in_the_stream_of_stdlib_gpt2(opened):
     rows = STREAM.measure(inputs(STREAM, opened)).metrics["layers"]
     assert [row["ev3"] for row in rows] == pytest.approx([0.889, 0.970, 0.991, 0.948, 0.336], abs=0.02)
-    assert [row["share"] for row in rows] == pytest.approx([0.073, 0.123, 0.319, 0.067, 0.001], abs=0.005)
+    assert [row["share"] for row in rows] == pytest.approx([0.066, 0.114, 0.309, 0.060, 0.000], abs=0.005)

@@ -31,18 +31,18 @@ def head(found, layer, number):
     return one
 
 
-GPT2 = [
-    row("share-of-Q", "0.0527", share("Q")),
-    row("share-of-K", "0.1550", share("K")),
-    row("share-of-V", "0.0311", share("V")),
-    row("share-of-O", "0.1031", share("O")),
+GPT2 = [  # the document's shares are of P with row 0 and its mean (Q 0.0527, K 0.1550, V 0.0311, O 0.1031)
+    row("share-of-Q", "0.0519", share("Q")),
+    row("share-of-K", "0.1518", share("K")),
+    row("share-of-V", "0.0283", share("V")),
+    row("share-of-O", "0.1030", share("O")),
     row("share-by-chance", "0.0391", lambda m: m["chance_share"]),
     row("folded-share-of-Q", "0.008", share("Q", "folded")),
     row("folded-share-of-K", "0.025", share("K", "folded")),
-    row("top5-of-Q", "2.333", corner("Q")),
-    row("top5-of-K", "3.355", corner("K")),
+    row("top5-of-Q", "2.343", corner("Q")),
+    row("top5-of-K", "3.343", corner("K")),
     row("top5-by-chance", "0.033", lambda m: m["chance_top5"]),
-    row("folded-top5-of-Q-by-chance", "0.28", folded_by_chance("Q")),
+    row("folded-top5-of-Q-by-chance", "0.05", folded_by_chance("Q")),
     row("folded-top5-of-K-by-chance", "18", folded_by_chance("K")),
     row("heads", "144", lambda m: len(heads(m))),
     row("previous-token-heads", "0", lambda m: sum(head["previous_token_head"] for head in heads(m))),
@@ -82,31 +82,26 @@ def test_gpt2_points_at_positions_and_the_norm_turns_them_down(gpt2):
 
 def test_the_mlp_of_stdlib_gpt2_ignores_positions_once_the_gain_is_folded_in(stdlib):
     claim = stdlib["attention"].claims["mlp-ignores-positions"]
-    assert_shown(claim.value, "0.0930")
+    assert_shown(claim.value, "0.0843")
     assert_shown(claim.threshold, "0.0977")
-    assert claim.close
-    assert "in the raw weights, it is 10\N{NO-BREAK SPACE}%, and the claim fails" in claim.answer
+    assert claim.verdict == "holds"
 
 
 def test_gpt2_writes_into_the_positions_directions(gpt2):
     claim = gpt2["attention"].claims["writes-positions"]
     assert claim.chance.limit < claim.threshold < claim.value
-    assert claim.value == pytest.approx((0.1031 - 30 / 768) / (1 - 30 / 768), abs=1e-4)
-    assert claim.chance.median == pytest.approx(0, abs=0.001)
+    assert claim.value == pytest.approx((0.1030 - 30 / 768) / (1 - 30 / 768), abs=1e-4)
+    assert abs(claim.chance.median) < 0.01  # with channels in another order, little is read that isn't by chance
 
 
 def test_gpt2_lacks_what_tokens_and_mlps_would_say(gpt2):
     found = gpt2["attention"]
     assert found.metrics["shares"]["E"] is found.metrics["token_kernels"] is None
     answers = {name: claim.answer for name, claim in found.claims.items() if claim.verdict == "untested"}
+    of_tokens = (*(f"{part}-reads-tokens" for part in ("q", "k", "v", "mlp")), "previous-token-with-tokens")
     assert answers == {
-        **dict.fromkeys(
-            ("q-reads-tokens", "k-reads-tokens", "v-reads-tokens"),
-            "This model has no token embedding, or the checkpoint lacks it.",
-        ),
-        "mlp-reads-tokens": "This model has no token embedding, or the checkpoint lacks it.",
+        **dict.fromkeys(of_tokens, "There is no token embedding in this checkpoint, or its rows are all alike."),
         "mlp-ignores-positions": "The matrix of layer 0 isn't in this checkpoint, or is all zeros.",
-        "previous-token-with-tokens": "This model has no token embedding, or the checkpoint lacks it.",
     }
 
 
@@ -184,7 +179,8 @@ def test_shares_of_layer_0_the_plain_way(model, request):
     real = request.getfixturevalue(model)
     m = real["attention"].metrics
     for source, role in (("P", "position_embedding"), ("E", "token_embedding")):
-        embedding = real.tensor(role)
+        embedding = real.tensor(role)[source == "P" :]  # without row 0 of the positions
+        embedding = embedding - embedding.mean(axis=0)
         top = np.linalg.eigh(embedding.T @ embedding)[1][:, ::-1][:, : m["k"]]
         for name, matrix in {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}.items():
             W = real.tensor(f"blocks.0.{matrix}")
