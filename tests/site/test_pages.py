@@ -12,6 +12,7 @@ import pytest
 from markupsafe import escape
 from typing_extensions import TypedDict
 
+from generators import findings as all_findings
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import FolderSource, Model, Registry
 from generators.checkpoint.sources import Places
@@ -93,7 +94,7 @@ def findings(monkeypatch: pytest.MonkeyPatch):
     """Return a function that puts another finding in place of the one of its name."""
 
     def put(other: Finding[Any]) -> None:
-        for room in (judged, pages):
+        for room in (all_findings, pages):
             changed = tuple(other if finding.name == other.name else finding for finding in FINDINGS)
             monkeypatch.setattr(room, "FINDINGS", changed)
 
