@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 from typing_extensions import TypedDict, get_type_hints
 
+from generators import findings as all_findings
 from generators.checkpoint.registry import FolderSource, Model, Registry
-from generators.compute import judged
 from generators.compute.judged import judged_finding, read_metrics
 from generators.compute.records import FindingRecord
 from generators.compute.results import Store
@@ -102,7 +102,7 @@ GROWN = replace(GAINS, metrics=Grown, rules=(*GAINS.rules, *NEW), figures=grown_
 def grown(monkeypatch: pytest.MonkeyPatch) -> Finding[Any]:
     """Have `gains` measure one number and one column more than what is stored of it."""
     changed = tuple(GROWN if finding is GAINS else finding for finding in FINDINGS)
-    for room in (judged, pages, templates):
+    for room in (all_findings, pages, templates):
         monkeypatch.setattr(room, "FINDINGS", changed)
     return GROWN
 
