@@ -288,6 +288,8 @@ def adopt(
     if other is not None and not other.is_dir():
         raise InputError(f"There is no folder of results {other}.")
     into = Store(results or options.RESULTS)
+    if other is None and into.root.resolve() == options.LOCAL.resolve():
+        raise InputError(f"{into.root} can't be moved into itself; name another folder with --results.")
     taken = move(Store(options.LOCAL), into) if other is None else take_over(into, Store(other))
     done = f"Moved from {options.LOCAL}/ to {into.root}/" if other is None else f"Copied from {other}/"
     terminal.line(f"{done}: {', '.join(taken) or 'nothing'}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-HALF_WRITTEN = ".*.tmp"  # what a killed process leaves behind
+HALF_WRITTEN = ".*.[0-9]*.tmp"  # what a killed process leaves behind
 
 
 @contextmanager

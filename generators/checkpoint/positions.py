@@ -11,6 +11,7 @@ from numpy import ndarray as Array
 from generators.base.architecture import Rotary
 from generators.base.errors import InputError
 
+LARGEST_BASE = 1e15  # of rotations; those in use reach 1e11
 BASE = 10_000.0  # base of wavelengths (Vaswani et al. 2017), also for rotations (Su et al. 2021)
 
 # Tables by formula
@@ -52,17 +53,22 @@ def rotary(
     kind = rules.get("rope_type", rules.get("type", "default"))
     if dim < 2 or dim % 2 or not base > 1:
         raise InputError(f"config.json says that {dim} channels turn with base {base}: they can't make pairs.")
+    if base > LARGEST_BASE:
+        raise InputError(f"config.json gives rotations a base above {LARGEST_BASE:g}: nothing can turn so slowly.")
     if not isinstance(kind, str) or kind not in SCALINGS:
         raise InputError(
             f"config.json scales rotations by {kind!r}, which is unknown; the atlas knows {', '.join(SCALINGS)}."
         )
     plain = base ** (-np.arange(0, dim, 2) / dim)
     try:
-        angles, strength = SCALINGS[kind](plain, rules, base, n_ctx)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        with np.errstate(all="ignore"):
+            angles, strength = SCALINGS[kind](plain, rules, float(base), n_ctx)
+            periods = 2 * math.pi / np.asarray(angles, float)
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise InputError(f"config.json scales rotations by {kind!r}, but its numbers are not all there.") from error
-    periods = tuple(float(period) for period in 2 * math.pi / angles)
-    return Rotary(dim, periods, adjacent, kind, float(strength))
+    if not (np.isfinite(periods).all() and (periods > 0).all() and math.isfinite(strength)):
+        raise InputError(f"config.json scales rotations by {kind!r} with numbers by which nothing can turn.")
+    return Rotary(dim, tuple(periods.tolist()), adjacent, kind, float(strength))
 
 
 def _unscaled(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) -> tuple[Array, float]:

@@ -56,7 +56,7 @@ def rotation(
         raise InputError(f"config.json says that {part!r} of a head's channels turn, with base {base!r}.")
     if part_key is None and part != 1:
         part = _all_turn(part, rules)
-    return rotary(int(fields["d_head"] * part), float(base), fields["n_ctx"], rules, adjacent)
+    return rotary(int(fields["d_head"] * part), base, fields["n_ctx"], rules, adjacent)
 
 
 def _all_turn(part: float, rules: Mapping[str, Any]) -> float:

@@ -165,18 +165,16 @@ class Store:
         If so, what was `found` is read anew: such a run may have ended since.
         """
         whole = (self.load_or_none(name, finding) for finding in self.finding_names(name))
-        first: dict[str, tuple[TensorEntry, str]] = {}
-        for record in found if found is not None else (each[0] for each in whole if each is not None):
-            for tensor in record.tensors.values():
-                before, finding = first.setdefault(tensor.name, (tensor, record.finding))
-                if before != tensor and found is not None:
-                    return None if self.is_held(name) else self.of_different_weights(name)
-                if before != tensor:
-                    return (
-                        f"The stored results of {name} are of different weights: {finding} and {record.finding} were "
-                        f"measured from two tensors called {tensor.name}. Compute them again from one."
-                    )
-        return None
+        mixed = differing(found if found is not None else (each[0] for each in whole if each is not None))
+        if mixed is None:
+            return None
+        if found is not None:
+            return None if self.is_held(name) else self.of_different_weights(name)
+        one, other, tensor = mixed
+        return (
+            f"The stored results of {name} are of different weights: {one} and {other} were "
+            f"measured from two tensors called {tensor}. Compute them again from one."
+        )
 
     def has_model(self, name: str) -> bool:
         with suppress(InputError):
@@ -379,6 +377,17 @@ class Store:
         content: dict[str, Any] = record.model_dump(mode="json")
         with _writing(path.parent):
             replace_file(path, as_json({**content, "sha256": content_digest(content)}).encode())
+
+
+def differing(found: Iterable[StoredFinding]) -> tuple[str, str, str] | None:
+    """Return two findings, and the name that they give two tensors; None where each name is of one tensor."""
+    first: dict[str, tuple[TensorEntry, str]] = {}
+    for record in found:
+        for tensor in record.tensors.values():
+            before, finding = first.setdefault(tensor.name, (tensor, record.finding))
+            if before != tensor:
+                return finding, record.finding, tensor.name
+    return None
 
 
 def _clear(folder: Path) -> None:

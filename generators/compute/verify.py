@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from generators.base.errors import InputError
 from generators.compute.records import ModelRecord, StoredFinding
-from generators.compute.results import Store
+from generators.compute.results import Store, differing
 from generators.findings import FINDINGS
 
 
@@ -38,23 +38,40 @@ def adopt(store: Store, other: Store) -> list[str]:
     Nothing damaged is taken. A result that both stores have is taken only if it is of today's version, and the one
     that is kept is not, or is damaged, or was made from other weights on an earlier day. Where the results of a model
     are the same in both, it is taken over, too, that nothing is left to do of it.
+
+    Raises InputError, once all else is taken: the two have a model's results of other weights, of which neither has
+    all that the other has.
     """
-    taken = []
+    taken, mixed = list[str](), list[str]()
     for name in other.names():
         try:
             header = other.model(name)
         except InputError:
             continue
         with store.locked(name):
+            ours = {finding: store.load_or_none(name, finding) for finding in store.finding_names(name)}
+            theirs = {finding: other.load_or_none(name, finding) for finding in other.finding_names(name)}
+            better = {
+                finding: found
+                for finding, found in theirs.items()
+                if found is not None and ((mine := ours.get(finding)) is None or _is_better(found[0], mine[0]))
+            }
+            kept, then = ([each[0] for each in every.values() if each is not None] for every in (ours, ours | better))
+            if differing(then) and not differing(kept):
+                mixed.append(name)
+                continue
             if header is not None and not store.has_model(name):
                 store.save_model(header)
-            for finding in other.finding_names(name):
-                theirs, ours = other.load_or_none(name, finding), store.load_or_none(name, finding)
-                if theirs is not None and (ours is None or _is_better(theirs[0], ours[0])):
-                    store.save_finding(name, *theirs)
-                    taken.append(f"{name}/{finding}")
+            for finding, found in better.items():
+                store.save_finding(name, *found)
+                taken.append(f"{name}/{finding}")
             if header is not None and _digests(store, name) == _digests(other, name):
                 _take_what_is_remembered(store, other, header)
+    if mixed:
+        raise InputError(
+            f"{other.root} has results of {', '.join(mixed)} that were measured from other weights than those in "
+            f"{store.root}; nothing of {'them' if len(mixed) > 1 else 'it'} was taken. Compute one of the two again."
+        )
     return taken
 
 

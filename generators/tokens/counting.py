@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,12 +18,11 @@ from typing import IO, Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
-from numpy.lib.format import MAGIC_PREFIX
 
 import generators.base.progress as reporting
 from generators.base import notices
 from generators.base.errors import AtlasError, InputError, raise_unless_panic
-from generators.base.files import read_limited, replacing
+from generators.base.files import replacing
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
@@ -31,7 +30,6 @@ from generators.tokens.corpus import TextCorpus, TextSource
 from generators.tokens.tokenizer_files import TOKENIZER, check_ids
 
 NO_UTF8 = "Part of the corpus is no UTF-8, and is counted as \ufffd. Convert it, as with iconv, and count again."
-LARGEST_COUNTS = 2**28  # bytes
 CHUNK_BYTES = 1 << 20
 CHUNKS_AHEAD = 2  # chunks queued per thread, so that none is idle
 
@@ -76,7 +74,7 @@ def count_corpus(
     if not output.parent.is_dir() or output.is_dir():
         why = "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"
         raise InputError(f"The counts can't be written to {output}: {why}.")
-    if output.exists() and not (output.is_file() and read_limited(output, LARGEST_COUNTS).startswith(MAGIC_PREFIX)):
+    if output.is_symlink() or (output.exists() and not _holds_counts(output)):
         raise InputError(f"{output} is there and holds no counts; name another file with --output.")
     partial = output.with_name(f"{output.name}.partial.npz")
     fingerprint = corpus.fingerprint()
@@ -208,12 +206,20 @@ def _save_so_far(partial: Path, so_far: CountsSoFar, fingerprint: str) -> None:
     _write(partial, lambda file: np.savez(file, allow_pickle=False, **content))
 
 
+def _holds_counts(path: Path) -> bool:
+    if path.is_file():  # no pipe
+        with suppress(Exception):  # NumPy raises all kinds of errors for other files
+            there = np.lib.format.open_memmap(path, mode="r")
+            return there.dtype == np.int64 and there.ndim == 1
+    return False
+
+
 def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write a file at once, and remove what a killed run left half written of it."""
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
             write(file)
-        for left_behind in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        for left_behind in path.parent.glob(f".{glob.escape(path.name)}.[0-9]*.tmp"):
             left_behind.unlink(missing_ok=True)
     except OSError as error:
         raise AtlasError(f"{path} can't be written: {error}.") from error

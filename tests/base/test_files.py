@@ -75,7 +75,7 @@ def test_an_unchanged_file_is_left_alone(tmp_path, calls):
 
 
 def test_a_sweep_takes_what_was_left_half_written_and_nothing_else(tmp_path):
-    stored = {"file", "file.tmp", ".hidden", ".lock"}
+    stored = {"file", "file.tmp", ".hidden", ".lock", ".notes.mine.tmp"}
     for name in (*stored, ".file.4711.tmp", ".other.json.1.tmp"):
         (tmp_path / name).write_text(name)
     (tmp_path / "folder").mkdir()

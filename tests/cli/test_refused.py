@@ -92,6 +92,11 @@ def test_what_can_be_adopted_or_verified_is_a_folder(atlas, tmp_path):
         assert atlas("verify", "--results", other).code == BAD_INPUT
 
 
+def test_results_are_not_moved_into_themselves(atlas, project):
+    run = atlas("adopt", "--results", "results/local")
+    assert (run.code, "can't be moved into itself" in run.err) == (BAD_INPUT, True)
+
+
 def test_own_samples_without_a_finding_that_runs_are_refused(atlas, tmp_path):
     folder = write_checkpoint(tmp_path / "tiny")
     run = atlas("compute", folder, "--own-samples", "--only", "gains", "--results", tmp_path / "results")

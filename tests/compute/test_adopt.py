@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from generators.compute.records import StoredFinding
+from generators.base.errors import InputError
+from generators.compute.records import StoredFinding, TensorEntry
 from generators.compute.results import Store
 from generators.compute.verify import adopt, verify
 from tests.compute.test_results import MEASURED, NEW, OLD, TINY, damage, record_of, same_arrays
@@ -53,6 +54,27 @@ def test_of_two_results_of_one_version_the_later_one_is_taken_if_it_is_of_other_
     theirs = record_of(key, version=TODAY).model_copy(update={"computed_on": day})
     other.save_finding("tiny", theirs, MEASURED.arrays)
     assert adopt(store, other) == ["tiny/toy"] * taken
+
+
+def test_results_of_two_weights_are_not_mixed(store, other):
+    """What was measured of other weights is taken if nothing else was, and all else all the same."""
+
+    def measured(where: Store, finding: str, digest: str, key: str) -> None:
+        tensors = {"E": TensorEntry(name="wte", shape=(64, 24), dtype="F32", sha256=digest)}
+        record = record_of(key, version=OLDER).model_copy(update={"finding": finding, "tensors": tensors})
+        where.save_finding("tiny", record, {})
+
+    store.save_model(TINY)
+    measured(store, "kept", "a" * 64, OLD)
+    measured(other, "more", "b" * 64, NEW)
+    other.save_model(TINY.model_copy(update={"name": "zero"}))
+    other.save_finding("zero", record_of(NEW, version=TODAY), {})
+    with pytest.raises(InputError, match="results of tiny that were measured from other weights"):
+        adopt(store, other)
+    assert store.finding_names("tiny") == ["kept"]
+    assert store.finding_names("zero") == ["toy"]
+    measured(other, "more", "a" * 64, NEW)
+    assert adopt(store, other) == ["tiny/more"]
 
 
 def test_why_nothing_was_measured_is_taken_over_in_the_words_of_the_other(store, other):

@@ -259,6 +259,8 @@ def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
     (damaged / "tokenizer.json").write_text("{")
     (tmp_path / "torn.gz").write_bytes(gzip.compress(some_text(900).encode())[:-300])
     (tmp_path / "fake.gz").write_bytes(b"plain text")
+    np.save("other.npy", np.ones(7))
+    Path("link.npy").symlink_to("elsewhere.npy")
     for arguments, why in [
         ((bare, texts[0]), "no tokenizer.json"),
         ((damaged, texts[0]), "can't be read"),
@@ -273,6 +275,8 @@ def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
         ((model, texts[0], "-o", tmp_path), "is a folder"),
         ((model, texts[0], "-o", texts[0]), "holds no counts"),
         ((model, texts[0], "-o", os.devnull), "holds no counts"),
+        ((model, texts[0], "-o", "other.npy"), "holds no counts"),
+        ((model, texts[0], "-o", "link.npy"), "holds no counts"),
         (("no-such-model", texts[0]), "no-such-model"),
     ]:
         run = atlas("count-tokens", *arguments, "--jobs", 1)
