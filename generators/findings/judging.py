@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal
 from generators.base.nulls_in_words import in_plain_words
 from generators.base.text import two, typeset
 from generators.findings.measured import Chance, M, Measurements, StoredChance
-from generators.findings.wording import sentence, words_of
+from generators.findings.wording import Quoted, sentence, words_of
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "partly", "fails", "untested")
@@ -92,7 +92,7 @@ class Rule(Generic[M]):
     `measured_in` is where the metrics have the unit of a cost that differs between models, such as "rows.unit".
     `answer` is the template of the verdict in one sentence. `form` is how it writes a value ("{:.0%}", or a function
     such as `share`). With it, the answer of a claim that misses a cutoff ends by saying which; what fails by its
-    further condition must say so itself. `given` are constants that its words name.
+    further condition must say so itself. `given` are constants that its words name; `quoted` are others' figures.
     """
 
     id: str
@@ -110,6 +110,7 @@ class Rule(Generic[M]):
     over: str = ""
     measured_in: str = ""
     form: Form = ""
+    quoted: tuple[Quoted, ...] = ()
     untested: Mapping[str, str] = field(default_factory=dict, hash=False)
     given: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -159,8 +160,10 @@ def claim(
             )
         constants = {"holds": holds, "partly": partly, **given}
         texts = asdict(words.claims[id])
+        del texts["quoted"]
         return Rule(
             answer=texts.pop("answer"),
+            quoted=words.claims[id].quoted,
             **{name: sentence(text, constants) for name, text in texts.items()},
             id=id,
             test=test if with_arrays else lambda measured: test(measured.metrics),

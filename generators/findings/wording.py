@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Quoted:
+    """A figure that others published: of which model, in the claim's unit, and where."""
+
+    model: str
+    value: float
+    source: str
+    url: str
+
+
+@dataclass(frozen=True)
 class ClaimWords:
     """What a claim is called, what its number and its further condition are, and the sentence with the numbers."""
 
@@ -30,6 +40,7 @@ class ClaimWords:
     over: str = ""
     holds_as: str = ""
     measured_in: str = ""
+    quoted: tuple[Quoted, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +76,16 @@ def words_of(package: str) -> Words:
     content = yaml.load(file.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     macros, claims = content.pop("macros", ""), content.pop("claims", {})
     untested = {name: macros + reason for name, reason in content.pop("untested", {}).items()}
-    said = {id: ClaimWords(**{**words, "answer": macros + words["answer"]}) for id, words in claims.items()}
+    said = {
+        id: ClaimWords(
+            **{
+                **words,
+                "answer": macros + words["answer"],
+                "quoted": tuple(Quoted(**q) for q in words.get("quoted", ())),
+            }
+        )
+        for id, words in claims.items()
+    }
     return Words(**{**content, "search": tuple(content.get("search", ()))}, claims=said, untested=untested)
 
 

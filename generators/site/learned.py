@@ -165,8 +165,8 @@ class Lesson:
 
     @property
     def numbers(self) -> list[float]:
-        """Return the values, ends of intervals, thresholds and limits of chance of all models."""
-        found: list[float | None] = []
+        """Return the values, ends of intervals, thresholds and limits of chance of all models, and what is quoted."""
+        found: list[float | None] = [each.value for each in self.rule.quoted]
         for claim in (case.claim for case in self.cases):
             chance = () if claim.chance is None else (claim.chance.median, claim.chance.limit)
             found += [claim.value, claim.threshold, *(claim.interval or ()), *chance]

@@ -30,6 +30,7 @@ from generators.drawing.strip import strip
 from generators.findings import FINDINGS
 from generators.findings.judging import Rule
 from generators.findings.measured import Measurements
+from generators.findings.wording import Quoted
 from generators.site.locations import packaged
 from generators.site.questions import address_by_name, address_of_rule
 
@@ -96,6 +97,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "rule": by_id.__getitem__,
         "threshold": threshold_in_words,
         "strip": claim_strip,
+        "quoted_strip": quoted_strip,
         "paragraphs": paragraphs,
         "whole": whole,
         "at_finding": address_by_name,
@@ -116,6 +118,10 @@ def claim_strip(claim: ClaimRecord, among: Sequence[float] = ()) -> Markup:
     chance = None if claim.chance is None else (claim.chance.median, claim.chance.limit)
     sense = next((rule.sense for rule in rules() if rule.id == claim.id), None)
     return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, sense, among)
+
+
+def quoted_strip(quoted: Quoted, rule: Rule[Any], among: Sequence[float]) -> Markup:
+    return strip(quoted.value, None, rule.holds, None, rule.unit, sense=rule.sense, among=among)
 
 
 def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:

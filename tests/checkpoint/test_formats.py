@@ -302,6 +302,14 @@ def test_folded_norms_are_said_and_gains_are_untested(torch, tmp_path, said, how
     assert "has folded this model's layer norms" in planned.reason
 
 
+@pytest.mark.parametrize(
+    "name", ["blocks.0.attn.W_Q", "blocks.0.attn.W_K", "embed.W_E", "pos_embed.W_pos", "unembed.W_U"]
+)
+def test_weights_of_other_shapes_are_named(torch, tmp_path, name):
+    with pytest.raises(InputError, match=f"{name} of shape"):
+        opened(write_lens(torch, tmp_path, {**LENS, name: LENS[name].ravel()}, other.cfg_of(), "safetensors"))
+
+
 def test_without_norms_or_a_cfg_nothing_is_guessed(torch, tmp_path):
     state = {name: tensor for name, tensor in LENS.items() if ".ln" not in name and "ln_final" not in name}
     with pytest.raises(InputError, match="layer norms that were folded or none"):

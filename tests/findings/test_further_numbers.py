@@ -61,6 +61,7 @@ def test_lines_of_bent_shifted_and_constant_channels():
     assert shifted["mean"] > 10
     assert shifted["zero_at"] < 0
     assert channel_line(np.ones(50), np.arange(50.0)) is channel_line(np.arange(50.0), np.ones(50)) is None
+    assert channel_line(np.ones(0), np.ones(0)) is None
 
 
 def test_partners_alike():

@@ -1,11 +1,14 @@
 """The words of findings: what their YAML files must have, and how a sentence is made of one."""
 
+import math
 import re
 
 import pytest
 import yaml
 from jinja2 import UndefinedError
 
+from generators.checkpoint.registry import load_registry
+from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.judging import claim
 from generators.findings.wording import ClaimWords, Words, sentence
@@ -58,3 +61,12 @@ def test_a_sentence_is_made_of_numbers(template, said):
     assert sentence(template, numbers) == said
     with pytest.raises(UndefinedError, match="'nowhere' is undefined"):
         sentence(template + "{{ nowhere }}", numbers)
+
+
+def test_quoted_figures_are_linked_and_of_models_that_have_no_results():
+    ours = set(Store(ROOT / "results").names())
+    titles = {model.title for model in load_registry(ROOT / "models.yml").models if model.name in ours}
+    quoted = [each for finding in FINDINGS for rule in finding.rules for each in rule.quoted]
+    assert len(quoted) >= 4
+    assert all(each.url.startswith("https://") and math.isfinite(each.value) for each in quoted)
+    assert titles.isdisjoint(each.model for each in quoted)

@@ -175,7 +175,9 @@ def damage_tree(node: Content, rng: Random) -> None:
 def damaged(value: Any, rng: Random) -> Any:
     """Return something else in the place of a number, a text, an array or a tensor."""
     if isinstance(value, torch.Tensor):
-        return one_of(TENSORS, rng)(value)
+        with suppress(RuntimeError):  # a tensor that is damaged already can't be damaged in every way
+            return one_of(TENSORS, rng)(value)
+        return [value]
     if not isinstance(value, Array):
         return one_of(ANYTHING, rng)
     if not value.size or not value.ndim or value.dtype.kind not in "fiu":

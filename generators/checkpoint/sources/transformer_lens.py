@@ -77,8 +77,11 @@ def _of_shapes(names: Collection[str], shape: Callable[[str], tuple[int, ...]], 
             f"{place} has names of TransformerLens, but not {POSITIONS} and blocks.0.attn.W_Q; the atlas reads its "
             "models with a learned table of positions. Read the original that it was converted from."
         )
-    (n_heads, d_model, d_head), (d_vocab, _) = shape("blocks.0.attn.W_Q"), shape(TOKENS)
     keys = next((name for name in ("blocks.0.attn._W_K", "blocks.0.attn.W_K") if name in names), None)
+    for name in sorted({"blocks.0.attn.W_Q", TOKENS, POSITIONS, keys or TOKENS, "unembed.W_U"} & {*names}):
+        if len(shape(name)) != (3 if "attn" in name else 2):
+            raise InputError(f"{place}: {name} of shape {shape(name)} is no weight of TransformerLens.")
+    (n_heads, d_model, d_head), (d_vocab, _) = shape("blocks.0.attn.W_Q"), shape(TOKENS)
     return {
         "n_layers": max(layers) + 1,
         "n_heads": n_heads,

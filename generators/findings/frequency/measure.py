@@ -292,7 +292,7 @@ def _against_the_trend(
 
 def channel_line(values: Float[Array, " n"], log_frequency: Float[Array, " n"]) -> ChannelLine | None:
     x, y = log_frequency.astype(np.float64), values.astype(np.float64)
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
+    if len(x) == 0 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
     centered, spread = x - x.mean(), float(y.std())
     slope = float(centered @ y / (centered @ centered))
