@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -120,6 +121,8 @@ def compute(
     if own_samples:
         chosen, only, settings = asked.on_own_samples(chosen, only, settings)
     store = asked.store(results, wait)
+    if summary_file is not None and not summary_file.absolute().parent.is_dir():
+        raise InputError(f"The summary can't be written to {summary_file}: there is no such folder.")
     summary = _compute(chosen, places, store, settings, choice, named=bool(models), only=only)
     if summary_file is not None:
         try:
@@ -369,9 +372,27 @@ def main() -> None:
         if error.errno not in EXPECTED:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        place = str(error.filename)[:80] if error.filename else "The output"
+        at = error.filename2 or error.filename  # what is copied comes first
+        place = str(at)[-80:] if at else "The output"
         terminal.sentence(f"{place} can't be written or read: {error.strerror}.")
         sys.exit(SOME_FAILED)
+    except (MemoryError, ImportError, RuntimeError, SystemError) as error:
+        limit = _addresses()
+        if limit is None and not isinstance(error, MemoryError):
+            raise
+        allowed = "" if limit is None else f" `ulimit -v` allows {limit >> 20} MiB of addresses; allow 8 GiB."
+        terminal.sentence(f"The memory does not suffice.{allowed}")
+        sys.exit(SOME_FAILED)
+
+
+def _addresses() -> int | None:
+    """Return how many bytes of addresses `ulimit -v` allows, None where it sets no limit."""
+    with suppress(ImportError):  # not on Windows
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        return None if soft == resource.RLIM_INFINITY else soft
+    return None
 
 
 def _compute(

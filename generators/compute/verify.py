@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
+from numpy import ndarray as Array
+
 from generators.base.errors import InputError
 from generators.compute.records import ModelRecord, StoredFinding
 from generators.compute.results import Store, differing
 from generators.findings import FINDINGS
+
+Whole = dict[str, tuple[StoredFinding, dict[str, Array]]]  # by finding
 
 
 def verify(store: Store) -> Iterator[tuple[str, str]]:
@@ -49,29 +53,21 @@ def adopt(store: Store, other: Store) -> list[str]:
         except InputError:
             continue
         with store.locked(name):
-            ours = {finding: store.load_or_none(name, finding) for finding in store.finding_names(name)}
-            theirs = {finding: other.load_or_none(name, finding) for finding in other.finding_names(name)}
+            ours, theirs = _whole(store, name), _whole(other, name)
             better = {
                 finding: found
                 for finding, found in theirs.items()
-                if found is not None and ((mine := ours.get(finding)) is None or _is_better(found[0], mine[0]))
+                if (mine := ours.get(finding)) is None or _is_better(found[0], mine[0])
             }
-            kept, then = ([each[0] for each in every.values() if each is not None] for every in (ours, ours | better))
-            if differing(then) and not differing(kept):
+            if _mixes(ours, better):
                 mixed.append(name)
                 continue
             if header is not None and not store.has_model(name):
                 store.save_model(header)
-            for finding, found in better.items():
-                store.save_finding(name, *found)
-                taken.append(f"{name}/{finding}")
+            taken += _save(store, name, better)
             if header is not None and _digests(store, name) == _digests(other, name):
                 _take_what_is_remembered(store, other, header)
-    if mixed:
-        raise InputError(
-            f"{other.root} has results of {', '.join(mixed)} that were measured from other weights than those in "
-            f"{store.root}; nothing of {'them' if len(mixed) > 1 else 'it'} was taken. Compute one of the two again."
-        )
+    _check_none(mixed, other, store)
     return taken
 
 
@@ -79,22 +75,54 @@ def move(local: Store, into: Store) -> list[str]:
     """Move results computed here to the store that git tracks; return what it got of them, as "model/finding".
 
     A result of today's version gives way to none of an older one. What is damaged stays.
+
+    Raises InputError, once all else is moved: a model's results there and here would be of different weights.
     """
-    moved = []
+    moved, mixed = list[str](), list[str]()
     for name in local.names():
         with local.locked(name), into.locked(name):
             header = local.model(name)
             findings = {finding: local.load(name, finding) for finding in local.finding_names(name)}
+            theirs, better = _whole(into, name), Whole()
+            for finding, mine in findings.items():
+                there = theirs.get(finding)
+                is_older = mine is not None and there is not None and not _is_new(mine[0]) and _is_new(there[0])
+                if mine is not None and not is_older and (there is None or there[0] != mine[0]):
+                    better[finding] = mine
+            if _mixes(theirs, better):
+                mixed.append(name)
+                continue
             if header is not None and into.model(name) != header:
                 into.save_model(header)
-            for finding, mine in findings.items():
-                theirs = into.load_or_none(name, finding)
-                is_older = mine is not None and theirs is not None and not _is_new(mine[0]) and _is_new(theirs[0])
-                if mine is not None and not is_older and (theirs is None or theirs[0] != mine[0]):
-                    into.save_finding(name, *mine)
-                    moved.append(f"{name}/{finding}")
+            moved += _save(into, name, better)
             local.remove_model(name)
+    _check_none(mixed, local, into)
     return moved
+
+
+def _whole(store: Store, name: str) -> Whole:
+    found = {finding: store.load_or_none(name, finding) for finding in store.finding_names(name)}
+    return {finding: each for finding, each in found.items() if each is not None}
+
+
+def _save(store: Store, name: str, found: Whole) -> list[str]:
+    for each in found.values():
+        store.save_finding(name, *each)
+    return [f"{name}/{finding}" for finding in found]
+
+
+def _mixes(there: Whole, better: Whole) -> bool:
+    """Return whether results of one model's weights would be of two, once the better ones are there."""
+    then = (record for record, _ in (there | better).values())
+    return differing(then) is not None and differing(record for record, _ in there.values()) is None
+
+
+def _check_none(mixed: list[str], other: Store, store: Store) -> None:
+    if mixed:
+        raise InputError(
+            f"{other.root} has results of {', '.join(mixed)} that were measured from other weights than those in "
+            f"{store.root}; nothing of {'them' if len(mixed) > 1 else 'it'} was taken. Compute one of the two again."
+        )
 
 
 def outdated(store: Store) -> dict[tuple[str, ...], list[str]]:

@@ -87,6 +87,12 @@ def right_singular_vectors(rows: Float[Array, "rows d"], count: int) -> Float[Ar
     return np.linalg.eigh(gram(rows))[1][:, ::-1][:, :count]
 
 
+def numerical_rank(rows: Float[Array, "rows d"]) -> int:
+    """Return how many singular values of rows are more than the rounding of float32: 1e-4 of the largest."""
+    squares = np.linalg.eigvalsh(gram(rows))
+    return int(np.sum(squares > 1e-8 * squares[-1]))
+
+
 def subspace_size(n: int, d: int) -> int:
     """Return k of the projector Pi_k on the top right singular vectors of P: 30, or n/10 (or d) when that is less."""
     return max(1, min(30, n // 10, d))

@@ -53,19 +53,19 @@ def inputs(
 
 
 @contextmanager
-def alone(workshop: Workshop) -> Iterator[None]:
-    """Keep other processes from making a site in the same folders meanwhile; a killed process frees them.
+def alone(cache: Path, site: Path) -> Iterator[None]:
+    """Keep other processes from making a site with the same cache meanwhile; a killed process frees it.
 
     Raises AtlasError: another one is at it, or the folder can't be written.
     """
-    lock = FileLock(workshop.cache / LOCK)
+    lock = FileLock(cache / LOCK)
     try:
-        workshop.cache.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
-        raise AtlasError(f"Another run is making the site in {workshop.site}/; wait until it is done.") from None
+        raise AtlasError(f"Another run is making the site in {site}/; wait until it is done.") from None
     except OSError as error:
-        raise AtlasError(f"{workshop.cache} can't be written: {error}.") from error
+        raise AtlasError(f"{cache} can't be written: {error}.") from error
     try:
         yield
     finally:

@@ -33,7 +33,7 @@ def make_site(
     _check_site(workshop.site)
     if source.is_symlink() and not source.is_dir():
         raise InputError(f"{source} is a link to no folder; name the folder of hand-written pages with --site-src.")
-    with build_cache.alone(workshop):
+    with build_cache.alone(workshop.cache, workshop.site):
         folders = [layer.root for layer in store.layers]
         given = build_cache.inputs(registry, folders, workshop, packaged("templates"), unavailable)
         if not build_cache.is_built(given, workshop):

@@ -1,5 +1,7 @@
 """A site of one model that opens from the disk, without a server and without the network."""
 
+import hashlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -19,7 +21,7 @@ from generators.compute.results import LARGEST_ARRAYS, MODEL, Store
 from generators.compute.running import AS_USUAL, RunSettings
 from generators.compute.schedule import HERE, compute_model
 from generators.site.build import make_pages, run_mkdocs
-from generators.site.build_cache import Workshop
+from generators.site.build_cache import Workshop, alone
 from generators.site.locations import packaged
 
 KEPT = ".results"  # in the report: what was measured, so that the next call measures only what is left
@@ -37,6 +39,8 @@ def write_report(
 ) -> list[str]:
     """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
 
+    Another process that writes a report to the same place is kept from it.
+
     What is measured is stored inside the report. After Ctrl-C the report of what is stored is written all the same.
     `before` returns what is said first, such as how long it will take; nothing is where this goes on with an earlier
     call.
@@ -45,14 +49,31 @@ def write_report(
         InputError: the checkpoint can't be used, or `output` is a file or holds something that is no report.
         WeightsUnavailableError: the weights can't be downloaded.
         Stopped: by Ctrl-C; says what is stored and how to go on.
+        AtlasError: it can't be written, or another process is at it.
     """
     try:
+        place = hashlib.sha256(os.fsencode(output.resolve())).hexdigest()[:16]
         for folder in (output, *besides(output.resolve())):
             _check_ours(folder)
         recover_folder(output.resolve())
     except (OSError, RuntimeError, ValueError) as error:  # links that lead to one another; the root of the disk
         raise InputError(f"{output} can't be written: {error}.") from error
+    with alone(Path(tempfile.gettempdir(), f"helix-atlas-{place}"), output):
+        return _report(model, places, output, settings, choice, before)
+
+
+def _report(
+    model: Model,
+    places: Places,
+    output: Path,
+    settings: RunSettings,
+    choice: Choice,
+    before: Callable[[], Sequence[str]],
+) -> list[str]:
     store = Store(output / KEPT)
+    others = [name for name in store.folders() if name != model.name]
+    if others and not (output / KEPT / PAGES).exists() and not (output / "index.html").exists():
+        raise InputError(f"{output} has results of {others[0]} and no report; name another place with --output.")
     failed, stop = list[str](), None
     try:
         with display() as shown:
@@ -99,6 +120,7 @@ def _write_pages(model: Model, store: Store, output: Path, *, stopped: bool) -> 
         )
         made = make_pages(Registry(models=(model,)), store, workshop, report=report, whole=False)
         run_mkdocs(workshop, from_disk=True)
+        _check_ours(output)  # once more: what came there meanwhile isn't replaced
         try:
             shutil.copytree(store.root, workshop.site / KEPT, ignore=_unreadable)
             (workshop.site / KEPT / PAGES).write_text("\n".join(_pages(workshop.site)), "utf-8")

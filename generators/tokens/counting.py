@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,13 +23,14 @@ from numpy import ndarray as Array
 import generators.base.progress as reporting
 from generators.base import notices
 from generators.base.errors import AtlasError, InputError, raise_unless_panic
-from generators.base.files import replacing
+from generators.base.files import read_limited, replacing
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
 from generators.tokens.corpus import TextCorpus, TextSource
 from generators.tokens.tokenizer_files import TOKENIZER, check_ids
 
+LARGEST_COUNTS = 2**28  # bytes
 NO_UTF8 = "Part of the corpus is no UTF-8, and is counted as \ufffd. Convert it, as with iconv, and count again."
 CHUNK_BYTES = 1 << 20
 CHUNKS_AHEAD = 2  # chunks queued per thread, so that none is idle
@@ -183,7 +185,7 @@ def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:
     if not partial.exists():
         return CountsSoFar(np.zeros(size, np.int64), Position(), 0)
     try:
-        with np.load(partial, allow_pickle=False) as stored:
+        with np.load(BytesIO(read_limited(partial, LARGEST_COUNTS)), allow_pickle=False) as stored:
             fits = str(stored["fingerprint"]) == fingerprint and stored["counts"].shape == (size,)
             source, offset, n_bytes = stored["progress"].tolist()
             so_far = CountsSoFar(stored["counts"], Position(source, offset), n_bytes)

@@ -72,6 +72,8 @@ def token_frequencies(
 
 def read_counts(path: Path, size: int) -> Int[Array, " V"]:
     """Read int64 counts of `size` tokens. Raises InputError: the file holds none, or nothing was counted."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"The counts {path} can't be read: that is a folder, a pipe or a device, not a file.")
     try:
         counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickles and no more than the file has
     except Exception as error:  # NumPy raises all kinds of errors for damaged headers

@@ -6,7 +6,7 @@ import pytest
 from generators.base.errors import InputError
 from generators.compute.records import StoredFinding, TensorEntry
 from generators.compute.results import Store
-from generators.compute.verify import adopt, verify
+from generators.compute.verify import adopt, move, verify
 from tests.compute.test_results import MEASURED, NEW, OLD, TINY, damage, record_of, same_arrays
 from tests.toy_findings import toy
 
@@ -73,6 +73,9 @@ def test_results_of_two_weights_are_not_mixed(store, other):
         adopt(store, other)
     assert store.finding_names("tiny") == ["kept"]
     assert store.finding_names("zero") == ["toy"]
+    with pytest.raises(InputError, match="results of tiny that were measured from other weights"):
+        move(other, store)
+    assert (store.finding_names("tiny"), other.finding_names("tiny")) == (["kept"], ["more"])
     measured(other, "more", "a" * 64, NEW)
     assert adopt(store, other) == ["tiny/more"]
 

@@ -480,6 +480,17 @@ def test_zeros_have_no_share(decoder, role, untested):
         np.testing.assert_allclose(result.arrays["kernels"][0], result.arrays["uniform_kernel"], rtol=1e-5)
 
 
+def test_directions_that_are_rounding_are_not_read(decoder):
+    weights, arch = decoder
+    rng = np.random.default_rng(3)
+    flat = rng.standard_normal((arch.n_ctx, 3)) @ rng.standard_normal((3, arch.d_model))
+    result = compute({**weights, "position_embedding": flat.astype(np.float32)}, arch)
+    untested = {claim.id: claim.answer for claim in ATTENTION.claims(result) if claim.verdict == "untested"}
+    assert {*untested} >= {"writes-positions", "mlp-ignores-positions"}
+    assert untested["writes-positions"] == "P has only 3 directions, and 21 are asked for; the others are rounding."
+    assert "directions_of_P" not in compute(weights, arch).metrics
+
+
 def test_embeddings_of_a_width_of_their_own_are_not_compared(decoder):
     """As in ALBERT, which projects them into the stream."""
     weights, arch = decoder

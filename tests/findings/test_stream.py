@@ -63,7 +63,7 @@ def test_planted_shares_are_found():
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.6, "holds"), (0.0, "fails")])
 def test_claims_about_the_middle(share, verdict):
-    claims = claims_of(measured([0.5, 0.5, share, 0, 0]))
+    claims = claims_of(measured([0.0, 0.5, share, 0, 0]))
     assert claims["positions-last"].verdict == verdict
     assert claims["curve-stays-low-dimensional"].verdict == ("holds" if share else "untested")
     assert claims["positions-and-contexts-apart"].verdict != "untested" or not share
@@ -77,6 +77,14 @@ def test_models_without_position_embeddings_make_their_own(shares, P, verdict):
     result = measured(shares, **({} if P is None else {"position_embedding": P}))
     assert claims_of(result)["makes-its-own-positions"].verdict == verdict
     assert (result.metrics["layers"][1]["in_P"] is None) == (verdict != "untested")
+
+
+def test_texts_that_differ_by_position_are_no_evidence_for_a_model_without_a_table():
+    claims = claims_of(measured((0.2, 0.6, 0.6, 0, 0)))
+    assert {claims[id].verdict for id in ("positions-last", "makes-its-own-positions")} == {"untested"}
+    assert "differ by position" in claims["positions-last"].answer
+    with_table = claims_of(measured((0.2, 0.6, 0.6, 0, 0), position_embedding=P))
+    assert with_table["positions-last"].verdict == "holds"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])

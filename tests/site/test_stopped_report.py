@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from generators.compute import jobs
 from generators.findings import FINDINGS
 from generators.site import report as module
 from tests.checkpoints import write_checkpoint
+from tests.compute.test_results import TINY
 
 REPORT = ("report", "./my-model", "--skip-runs", "--jobs", "1")  # in this process, which the tests watch
 GO_ON = "The same command goes on."
@@ -126,6 +128,36 @@ def test_a_folder_that_is_no_report_stays(atlas, measured):
     assert run.code == 2
     assert run.err.splitlines()[-1] == "atlas: report is there and is no report; name another place with --output."
     assert [path.name for path in Path("report").iterdir()] == ["notes.txt"]
+
+
+def test_results_of_others_and_what_comes_meanwhile_stay(atlas, measured, monkeypatch):
+    module.Store(Path("report") / module.KEPT).save_model(TINY)
+    run = atlas(*REPORT)
+    assert (run.code, "has results of tiny and no report" in run.err) == (2, True)
+    assert module.Store(Path("report") / module.KEPT).folders() == ["tiny"]
+    shutil.rmtree("report")
+    made = module.make_pages
+
+    def meanwhile(*given, **named):
+        Path("report/notes.txt").write_text("mine")
+        return made(*given, **named)
+
+    monkeypatch.setattr(module, "make_pages", meanwhile)
+    run = atlas(*REPORT)
+    assert (run.code, "holds notes.txt" in run.err) == (2, True)
+    assert Path("report/notes.txt").read_text() == "mine"
+
+
+def test_two_reports_at_one_place_take_turns(atlas, measured, monkeypatch):
+    codes = []
+    made = module.make_pages
+
+    def meanwhile(*given, **named):
+        codes.append(atlas(*REPORT).code)
+        return made(*given, **named)
+
+    monkeypatch.setattr(module, "make_pages", meanwhile)
+    assert (atlas(*REPORT).code, codes) == (0, [1])
 
 
 def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):

@@ -223,6 +223,11 @@ def test_partial_counts_of_something_else_are_refused(model, texts, tmp_path):
     mine.write_text(some_text(50) + "more")
     with pytest.raises(InputError, match="changed since"):
         count_corpus(corpus_of(model, [mine]), output, 1)
+    partial.unlink()
+    os.mkfifo(partial)
+    with pytest.raises(InputError, match="can't be read"):
+        count_corpus(corpus_of(model, [mine]), output, 1)
+    partial.unlink()
     for damaged in (b"", b"PK\x03\x04", stored[0][:-200], b"\x80\x04N."):
         partial.write_bytes(damaged)
         with pytest.raises(InputError, match="can't be read"):

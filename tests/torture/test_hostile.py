@@ -306,6 +306,23 @@ def test_too_few_open_files_are_a_sentence(tmp_path, folder, limit, code):
     assert ("ulimit -n 40" in run.stderr) == (code == 2)
 
 
+@pytest.mark.parametrize("megabytes", [150, 190, 230])
+def test_too_little_memory_is_a_sentence(tmp_path, folder, megabytes):
+    """Below that, OpenBLAS ends the process itself, with a sentence of its own."""
+    (tmp_path / "models.yml").write_text("[]")
+    run = subprocess.run(
+        [sys.executable, "-m", "generators.cli", *COMPUTE, "r"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in run.stderr
+    assert run.returncode == 0 or len(run.stderr.splitlines()) < 5
+
+
 # Stored results
 
 

@@ -68,6 +68,8 @@ def _lying(source: Source, matrix: Matrix) -> Callable[[AttentionMetrics], Evide
     def lies(m: AttentionMetrics) -> Evidence | Untested:
         if m["shares"][source] is None:
             return Untested("no-positions" if source == "P" else "no-tokens")
+        if source == "P" and "directions_of_P" in m:
+            return Untested("low-rank")
         found, by_chance = _share(m, source, matrix), m["chance_share"]
         if found is None or by_chance >= 1:
             return Untested("few-directions" if found else "no-matrix")
@@ -105,6 +107,8 @@ mlp_reads_tokens = claim("mlp-reads-tokens", holds=BEYOND_CHANCE, form=share)(_l
 def mlp_ignores(m: AttentionMetrics) -> Evidence | Untested:
     if m["shares"]["P"] is None:
         return Untested("no-positions")
+    if "directions_of_P" in m:
+        return Untested("low-rank")
     found = _share(m, "P", "MLP in")
     if found is None:
         return Untested("no-matrix")

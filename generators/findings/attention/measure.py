@@ -1,5 +1,5 @@
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Literal, NotRequired
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +25,7 @@ from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import (
     block_means,
     energy_share,
+    numerical_rank,
     right_singular_vectors,
     squared_overlaps,
     subspace_size,
@@ -107,7 +108,10 @@ class AttentionChances(TypedDict):
 
 
 class AttentionMetrics(TypedDict):
-    """`reads` is how strongly layer-0 queries and keys read positions: 1 is a random direction of the stream."""
+    """`reads` is how strongly layer-0 queries and keys read positions: 1 is a random direction of the stream.
+
+    `directions_of_P` is there where P has fewer than k: the others are rounding.
+    """
 
     k: int
     chance_share: float
@@ -121,6 +125,7 @@ class AttentionMetrics(TypedDict):
     chance: AttentionChances
     n_layers: int
     n_heads: int
+    directions_of_P: NotRequired[int]
 
 
 class ShareRow(TypedDict):
@@ -164,6 +169,8 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
         n_layers=architecture.n_layer,
         n_heads=architecture.n_head,
     )
+    if "P" in sides and (directions := numerical_rank(sides["P"])) < k:
+        metrics["directions_of_P"] = directions
     near = {} if heads is None else heads.near()
     arrays = {**panels, **near, **_near(seen), **bias_arrays}
     return Measurements(metrics, _tables(metrics, shares) | bias_table, arrays)

@@ -36,9 +36,15 @@ def _share(row: StageRow) -> Evidence:
     )
 
 
+def _differing(m: StreamMetrics) -> Untested | None:
+    """Return why texts can't tell positions apart: layer 0 knows tokens alone, but where P is added."""
+    differs = not m["has_position_embedding"] and m["layers"][0]["share_low"] > 0
+    return Untested("differing-texts") if differs else None
+
+
 @claim("positions-last", holds=0.05, partly=SHARE, form=share)
-def last(m: StreamMetrics) -> Evidence:
-    return _share(_middle(m))
+def last(m: StreamMetrics) -> Evidence | Untested:
+    return _differing(m) or _share(_middle(m))
 
 
 @claim("curve-stays-low-dimensional", holds=0.9, partly=round(WALK, 2), form=share, walk=WALK)
@@ -69,7 +75,9 @@ def apart(m: StreamMetrics) -> Evidence | Untested:
 def its_own(m: StreamMetrics) -> Evidence | Untested:
     if m["has_position_embedding"]:
         return Untested("positions")
-    return max(map(_share, m["layers"][1:]), key=lambda found: (found.extra_condition_met, found.value))
+    return _differing(m) or max(
+        map(_share, m["layers"][1:]), key=lambda found: (found.extra_condition_met, found.value)
+    )
 
 
 @claim("avoids-all-ones", sense="at most", form=two, few=FEW_ONES, with_arrays=True)
