@@ -4,7 +4,7 @@ from generators.base.text import share
 from generators.findings.facts import EntityNote, Fact, Facts, rows
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
-from generators.findings.undertrained.measure import FREQUENT, REPEATS, SPEAKABLE, TokenRow, UndertrainedMetrics
+from generators.findings.undertrained.measure import FREQUENT, MOST, REPEATS, SPEAKABLE, TokenRow, UndertrainedMetrics
 
 RARE = 0.01
 FEWEST = 3  # candidates
@@ -14,6 +14,7 @@ PASSING = 0.2  # share of controls above which being unspeakable says nothing of
 @claim(
     "candidates-unspeakable",
     holds=0.8,
+    drawn=MOST,
     form=share,
     speakable=SPEAKABLE,
     repeats=REPEATS,
