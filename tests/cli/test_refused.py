@@ -97,6 +97,13 @@ def test_results_are_not_moved_into_themselves(atlas, project):
     assert (run.code, "can't be moved into itself" in run.err) == (BAD_INPUT, True)
 
 
+def test_a_summary_that_cannot_be_written_is_refused_before_anything_is_computed(atlas, tmp_path):
+    folder = write_checkpoint(tmp_path / "tiny")
+    run = atlas("compute", folder, "--summary", tmp_path / "absent" / "s.json", "--results", tmp_path / "results")
+    assert (run.code, "there is no such folder" in run.err) == (BAD_INPUT, True)
+    assert not (tmp_path / "results").exists()
+
+
 def test_own_samples_without_a_finding_that_runs_are_refused(atlas, tmp_path):
     folder = write_checkpoint(tmp_path / "tiny")
     run = atlas("compute", folder, "--own-samples", "--only", "gains", "--results", tmp_path / "results")

@@ -61,6 +61,24 @@ def test_a_lock_under_which_nothing_new_was_written_leaves_no_copy(local):
     assert not (local.root / "tiny").exists()
 
 
+@pytest.mark.parametrize(("link", "to"), [("local", "."), ("local/tiny", "../tiny")])
+def test_a_link_to_the_tracked_results_loses_none(local, tracked, link, to):
+    before = files_of(tracked.root / "tiny")
+    (tracked.root / link).parent.mkdir(exist_ok=True)
+    (tracked.root / link).symlink_to(to)
+    with local.locked("tiny"):
+        local.save_finding("tiny", local.finding("tiny", "toy"), MEASURED.arrays)
+    assert files_of(tracked.root / "tiny") == before
+
+
+def test_results_of_another_model_behind_a_link_stay(tracked):
+    before = files_of(tracked.root / "tiny")
+    (tracked.root / "mine").symlink_to("tiny")
+    with pytest.raises(InputError, match="are those of 'tiny'"), tracked.locked("mine"):
+        pass
+    assert files_of(tracked.root / "tiny") == before
+
+
 def test_a_copy_that_was_cut_short_counts_as_none(local, tracked):
     (local.root / "tiny").mkdir(parents=True)
     shutil.copy(tracked.root / "tiny" / "toy.json", local.root / "tiny")

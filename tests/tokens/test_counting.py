@@ -22,6 +22,7 @@ from generators.tokens import corpus as parts
 from generators.tokens import counting
 from generators.tokens.corpus import TextCorpus, TextFile, open_sources
 from generators.tokens.counting import CountsSoFar, count_corpus, count_pieces
+from generators.tokens.frequency import read_counts
 from tests.checkpoints import Sizes, write_checkpoint
 
 ROOT = Path(__file__).parents[2]
@@ -206,6 +207,12 @@ def test_lines_of_any_length(tmp_path, monkeypatch):
             piece.decode()  # no character is cut
     for i, (_, end) in enumerate(found):
         assert [*TextFile(path).pieces(end)] == found[i + 1 :]
+
+
+def test_counts_from_a_pipe_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "counts.npy")
+    with pytest.raises(InputError, match="not a file"):
+        read_counts(tmp_path / "counts.npy", VOCABULARY)
 
 
 def test_partial_counts_of_something_else_are_refused(model, texts, tmp_path):
