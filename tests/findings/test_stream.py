@@ -56,7 +56,8 @@ def test_planted_shares_are_found():
     assert rows[0]["ev3"] > 0.9
     assert rows[0]["decoded"] > rows[3]["decoded"] > -0.1
     assert rows[0]["winding"] > 1
-    assert claims_of(result)["positions-last"].value == pytest.approx(0.1, abs=0.01)
+    with_table = claims_of(measured(shares, position_embedding=P))
+    assert with_table["positions-last"].value == pytest.approx(0.1, abs=0.01)
     assert result.metrics["mlps"] == [], "a run that can't see them"
     assert "mlps" not in result.tables
 
@@ -85,6 +86,15 @@ def test_texts_that_differ_by_position_are_no_evidence_for_a_model_without_a_tab
     assert "differ by position" in claims["positions-last"].answer
     with_table = claims_of(measured((0.2, 0.6, 0.6, 0, 0), position_embedding=P))
     assert with_table["positions-last"].verdict == "holds"
+
+
+def test_a_share_that_may_be_nothing_or_enough_is_untested():
+    result = measured((0, 0, 0, 0, 0))
+    for row in result.metrics["layers"]:
+        row |= {"share": 0.01, "share_low": -0.01, "share_high": 0.03}
+    claim = claims_of(result)["makes-its-own-positions"]
+    assert claim.verdict == "untested"
+    assert claim.answer.startswith("On so few windows, position may explain nothing at layer 1, or 3")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])

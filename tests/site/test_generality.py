@@ -169,7 +169,9 @@ def test_why_is_known_from_what_keeps_findings_from_being_computed(sections, why
 def test_models_of_a_series_count_only_where_no_other_can_tell():
     member = page("member", "fails", "untested", "untested", "untested", "untested", "holds")
     found = learned(GPT2, OTHER, in_series=[member])
-    assert said("sentence", found["winding"]) == "Holds in both models we could test; small ones: 0 of 1"
+    assert (
+        said("sentence", found["winding"]) == "Holds in both models we could test; small ones and in series: 0 of 1"
+    )
     own = found["makes-its-own-positions"]
     assert said("sentence", own) == "Tested only in one small model, where it holds"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
