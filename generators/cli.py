@@ -4,7 +4,6 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -377,22 +376,12 @@ def main() -> None:
         terminal.sentence(f"{place} can't be written or read: {error.strerror}.")
         sys.exit(SOME_FAILED)
     except (MemoryError, ImportError, RuntimeError, SystemError) as error:
-        limit = _addresses()
+        limit = asked.addresses()
         if limit is None and not isinstance(error, MemoryError):
             raise
         allowed = "" if limit is None else f" `ulimit -v` allows {limit >> 20} MiB of addresses; allow 8 GiB."
         terminal.sentence(f"The memory does not suffice.{allowed}")
         sys.exit(SOME_FAILED)
-
-
-def _addresses() -> int | None:
-    """Return how many bytes of addresses `ulimit -v` allows, None where it sets no limit."""
-    with suppress(ImportError):  # not on Windows
-        import resource
-
-        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-        return None if soft == resource.RLIM_INFINITY else soft
-    return None
 
 
 def _compute(

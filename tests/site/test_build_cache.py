@@ -99,9 +99,9 @@ def test_nothing_heavy_is_imported_to_find_out(workshop):
 def test_one_run_at_a_time_makes_the_site(tmp_path):
     workshop = build_cache.Workshop(cache=tmp_path / "cache", site=tmp_path / "site")
     other = pytest.raises(AtlasError, match="Another run is making the site")
-    with build_cache.alone(workshop), other, build_cache.alone(workshop):
+    with build_cache.alone(workshop.cache, workshop.site), other, build_cache.alone(workshop.cache, workshop.site):
         pass
-    with build_cache.alone(workshop):
+    with build_cache.alone(workshop.cache, workshop.site):
         pass
 
 
