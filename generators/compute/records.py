@@ -130,6 +130,17 @@ class StoredFinding(Record):
         return content_digest(self.model_dump(mode="json"))
 
 
+def differing(found: Iterable[StoredFinding]) -> tuple[str, str, str] | None:
+    """Return two findings, and the name that they give two tensors; None where each name is of one tensor."""
+    first: dict[str, tuple[TensorEntry, str]] = {}
+    for record in found:
+        for tensor in record.tensors.values():
+            before, finding = first.setdefault(tensor.name, (tensor, record.finding))
+            if before != tensor:
+                return finding, record.finding, tensor.name
+    return None
+
+
 class FindingRecord(Record):
     """One finding of one model as it is published."""
 

@@ -35,7 +35,7 @@ from generators.base.plain import as_json, content_digest
 from generators.base.progress import Report, printable, silent
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import RESERVED, SLUG, explain
-from generators.compute.records import ModelRecord, Record, StoredFinding, TensorEntry
+from generators.compute.records import ModelRecord, Record, StoredFinding, differing
 
 MODEL = "model.json"
 UNFINISHED = ".unfinished"
@@ -392,17 +392,6 @@ class Store:
         content: dict[str, Any] = record.model_dump(mode="json")
         with _writing(path.parent):
             replace_file(path, as_json({**content, "sha256": content_digest(content)}).encode())
-
-
-def differing(found: Iterable[StoredFinding]) -> tuple[str, str, str] | None:
-    """Return two findings, and the name that they give two tensors; None where each name is of one tensor."""
-    first: dict[str, tuple[TensorEntry, str]] = {}
-    for record in found:
-        for tensor in record.tensors.values():
-            before, finding = first.setdefault(tensor.name, (tensor, record.finding))
-            if before != tensor:
-                return finding, record.finding, tensor.name
-    return None
 
 
 def _clear(folder: Path) -> None:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.compute.records import ModelRecord, StoredFinding
-from generators.compute.results import Store, differing
+from generators.compute.records import ModelRecord, StoredFinding, differing
+from generators.compute.results import Store
 from generators.findings import FINDINGS
 
 Whole = dict[str, tuple[StoredFinding, dict[str, Array]]]  # by finding
