@@ -272,10 +272,12 @@ class Store:
                 lock.release()
 
     def _check_own(self, name: str) -> None:
-        """Raise InputError where the folder has another model's results, as at the end of a link."""
+        """Raise InputError where the folder is a link to another model's results."""
+        if not self._folder(name).is_symlink():
+            return
         with suppress(OSError, ValueError, RecursionError, AttributeError):
             said = json.loads(read_limited(self._folder(name) / MODEL, LARGEST_JSON)).get("name")
-            if said != name and self.has_model(str(said)) and self._folder(name).is_symlink():
+            if said != name and self.has_model(str(said)):
                 raise InputError(
                     f"The stored results in {self._folder(name)} are those of {said!r}. Remove the link, or name "
                     "another folder with --results."
@@ -292,14 +294,10 @@ class Store:
             replace_file(self._folder(name) / path.name, read_limited(path, LARGEST_ARRAYS))
 
     def _is_copy(self, name: str) -> bool:
-        if self.under is None or (self._folder(name).exists() and self._same_as_under(name)):
+        if self.under is None or self._folder(name).resolve() == (self.under / name).resolve():  # a link
             return False
         here, under = ({path.name for path in root.glob("[!.]*")} for root in (self._folder(name), self.under / name))
         return here == under and not any(filecmp.cmpfiles(self._folder(name), self.under / name, here, False)[1:])
-
-    def _same_as_under(self, name: str) -> bool:
-        """Return whether a link leads from here to what lies under it."""
-        return self.under is not None and self._folder(name).resolve() == (self.under / name).resolve()
 
     def is_held(self, name: str) -> bool:
         """Return whether another process, or another part of this one, holds the lock of this model's results."""
