@@ -34,28 +34,29 @@ def attend(share):
     return of
 
 
-def states(size, seed=0):
+def states(*sizes, d=D, seed=0):
+    """Return a stream in which one channel has these sizes at position 0, by stage; None is as it comes."""
+
     def of(stage, ids):
-        made = np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D))
-        if stage == 1:
-            made[:, 0, CHANNEL] = size
+        made = np.random.default_rng([seed, stage]).standard_normal((*ids.shape, d))
+        if sizes[stage] is not None:
+            made[:, 0, CHANNEL] = sizes[stage]
         return made
 
     return of
 
 
-def measured(share=0.0, size=1.0, P=LINE, seed=0, **given):
-    given |= {"attend": attend(share), "states": states(size, seed), "affords": 16}
-    return measure_run(FINDING, ARCH, P, {} if P is None else {"position_embedding": P}, **given)
+def measured(share=0.0, size=1.0, P=LINE, seed=0):
+    given = {"attend": attend(share), "states": states(None, size, None, seed=seed), "affords": 16}
+    return measure_run(FINDING, ARCH, P, {"position_embedding": P}, **given)
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.5, "holds"), (0.2, "partly"), (0.0, "fails")])
 def test_a_planted_sink_is_found(share, verdict):
     result = measured(share)
-    row = result.metrics["heads"][3]
-    assert row["on_first"] == pytest.approx(share + (1 - share) * result.metrics["uniform"], abs=0.01)
-    claims = claims_of(result)
-    assert claims["head-rests-on-first"].verdict == verdict
+    expected = share + (1 - share) * result.metrics["uniform"]
+    assert result.metrics["heads"][3]["on_first"] == pytest.approx(expected, abs=0.01)
+    assert claims_of(result)["head-rests-on-first"].verdict == verdict
 
 
 @pytest.mark.parametrize(("size", "verdict"), [(200.0, "holds"), (30.0, "fails"), (1.0, "fails")])
@@ -165,25 +166,19 @@ def test_an_encoder_has_no_sink_by_position():
     assert claims_of(found)["sink-by-position"].verdict == "untested"
 
 
-def massive(size, channels=WIDE.d_model):
-    """Return a stream in which one channel has a size at position 0 of layer 1 in all windows, half at layer 0."""
-
-    def of(stage, ids):
-        made = np.random.default_rng(stage).standard_normal((*ids.shape, channels))
-        made[:, 0, CHANNEL] = size * (0.4, 1.0, 0.1)[stage]
-        return made
-
-    return of
+def with_massive(size=200.0, **planted):
+    sizes = states(0.4 * size, size, 0.1 * size, d=WIDE.d_model)
+    return measure_run(FINDING, WIDE, states=sizes, affords=99, **planted)
 
 
 @pytest.mark.parametrize(("size", "verdict"), [(70_000.0, "holds"), (40_000.0, "partly"), (200.0, "fails")])
 def test_an_activation_beyond_float16_is_found(size, verdict):
-    found = measure_run(FINDING, WIDE, states=massive(size), affords=99)
+    found = with_massive(size)
     row = found.metrics["largest"][1]
     assert (row["size"], row["channel"], row["position"]) == (size, CHANNEL, 0)
     assert row["over_median"] == pytest.approx(size / 0.6745, rel=0.03)
-    assert claims_of(found)["beyond-float16"].verdict == verdict
-    assert ("begin at layer 1" in claims_of(found)["beyond-float16"].answer) is (verdict == "holds")
+    claim = claims_of(found)["beyond-float16"]
+    assert (claim.verdict, "begin at layer 1" in claim.answer) == (verdict, verdict == "holds")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +186,7 @@ def test_an_activation_beyond_float16_is_found(size, verdict):
     [({CHANNEL: 0.5}, "holds"), ({CHANNEL: 0.05}, "partly"), ({CHANNEL: 0.5, 9: 0.3}, "fails"), ({9: 0.5}, "fails")],
 )
 def test_a_loss_that_hangs_on_one_number_is_found(costs, verdict):
-    found = measure_run(FINDING, WIDE, states=massive(200.0), costs=costs, affords=99)
+    found = with_massive(costs=costs)
     one = found.metrics["one_number"]
     assert (one["layer"], one["channel"], one["position"]) == (1, CHANNEL, 0)
     assert len(one["others"]) == 99
@@ -199,25 +194,23 @@ def test_a_loss_that_hangs_on_one_number_is_found(costs, verdict):
     assert claims_of(found)["loss-hangs-on-one"].verdict == verdict
 
 
-BOUNDED = ("massive-at-first", "beyond-float16", "loss-hangs-on-one")
-
-
 def test_where_a_norm_bounds_activations_none_could_be_large():
-    found = replace(measure_run(FINDING, WIDE, states=massive(200.0)), model=KnownOfModel(post_norm=True))
-    assert {claims_of(found)[name].verdict for name in BOUNDED} == {"untested"}
+    claims = claims_of(replace(with_massive(), model=KnownOfModel(post_norm=True)))
+    bounded = ("massive-at-first", "beyond-float16", "loss-hangs-on-one")
+    assert {claims[name].verdict for name in bounded} == {"untested"}
 
 
 def test_a_channel_that_is_massive_at_the_first_token_alone_is_judged_though_another_layer_has_a_larger_one():
-    found = measured(size=200.0)
-    (row, *others) = found.metrics["stages"]
+    metrics = measured(size=200.0).metrics
+    row, _, last = metrics["stages"]
     alone = {**row, "over_median": 120.0, "over_elsewhere": 40.0}
     larger = {**row, "over_median": 900.0, "over_elsewhere": 2.0}
-    claim = claims_of(replace(found, metrics={**found.metrics, "stages": [alone, larger, *others[1:]]}))
-    assert (claim["massive-at-first"].verdict, claim["massive-at-first"].value) == ("holds", 120.0)
+    claim = claims_of(synthetic.measured_with(metrics, stages=[alone, larger, last]))["massive-at-first"]
+    assert (claim.verdict, claim.value) == ("holds", 120.0)
 
 
 def test_without_a_loss_or_with_few_channels_nothing_hangs_on_one():
-    without = measure_run(FINDING, WIDE, states=massive(200.0), predicts=False)
+    without = with_massive(predicts=False)
     assert without.metrics["one_number"] is None
     for found in (without, measured(size=200.0)):
         assert claims_of(found)["loss-hangs-on-one"].verdict == "untested"
@@ -226,7 +219,7 @@ def test_without_a_loss_or_with_few_channels_nothing_hangs_on_one():
 def examples():
     yield measured(0.5, 200.0)
     yield with_table(with_sinks(sinks(0.5, by_content=False)))
-    yield measure_run(FINDING, WIDE, states=massive(200.0), affords=99)
+    yield with_massive()
 
 
 def nothing(seed):

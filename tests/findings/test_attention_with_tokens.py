@@ -1,13 +1,9 @@
-"""Kernels with tokens on the positions, against a slow computation: one input row, one query, one key at a time."""
-
 from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.sources import in_folder
 from generators.findings import plantings
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention import with_tokens
@@ -15,7 +11,6 @@ from generators.findings.attention.heads import random_keys
 from generators.findings.inputs import Inputs
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
-from tests.checkpoints import Sizes, tensors_of, write_checkpoint
 from tests.findings.by_reference import attention_to
 
 D = 16
@@ -124,7 +119,6 @@ def test_kernels_with_tokens_are_those_of_a_plain_computation(case, types):
     described = result.metrics["token_kernels"]["heads"]
     offsets, kernels = result.arrays["token_kernel_offsets"].tolist(), result.arrays["token_kernels"]
     plain = list(Plain(weights, arch).heads())
-    assert len(described) == len(kernels) == arch.n_layer * arch.n_head
     for ((layer, head), mean, _, _), reported, kernel in zip(plain, described, kernels, strict=True):
         assert offsets == sorted(offset for offset in mean if abs(offset) <= 32)
         np.testing.assert_allclose(kernel, [mean[offset] for offset in offsets], rtol=1e-3, atol=1e-6)
@@ -189,7 +183,6 @@ def test_tokens_are_drawn_by_their_frequency(frequencies, expected, by):
     (16, True, 1, 15), (16, False, 1, 14), (199, True, 1, 198), (200, True, 100, 199), (300, False, 100, 298),
 ])  # fmt: skip
 def test_64_draws_of_tokens_are_each_looked_at_from_16_positions(n, causal, first, last):
-    """In an encoder the last position has no next token."""
     _, sample, _ = drawn_tokens((), replace(SMALL, n_ctx=n, causal=causal))
     assert sample.tokens.shape == (64, n)
     assert sample.queries.shape == (64, min(16, last - first + 1))
@@ -198,7 +191,6 @@ def test_64_draws_of_tokens_are_each_looked_at_from_16_positions(n, causal, firs
 
 
 def test_frequent_tokens_decide_what_a_head_sees():
-    """A head of positions alone, and tokens that drown them: no matter where these are never drawn."""
     arch = synthetic.architecture(n_ctx=128, vocab_size=120)
     weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, 0, vocab_size=120), arch, {(0, 1): 1})
     weights["token_embedding"][:60] *= 0.02
@@ -215,9 +207,8 @@ def test_heads_beyond_layer_0_are_counted(planted, said):
     arch = synthetic.architecture(n_ctx=128, n_layer=3)
     weights = synthetic.gaussian_weights(arch, seed=0)
     weights["token_embedding"] *= np.float32(0.02)
-    answer = claim_of(compute(plantings.with_positional_heads(weights, arch, dict.fromkeys(planted, 1)), arch)).answer
-    assert said in answer
-    assert ("no longer P" in answer) == (len(planted) > 1 or planted == [(1, 0)])
+    weights = plantings.with_positional_heads(weights, arch, dict.fromkeys(planted, 1))
+    assert said in claim_of(compute(weights, arch)).answer
 
 
 def judged(heads, limit, stored):
@@ -247,26 +238,7 @@ def test_thresholds_of_a_previous_token_head(heads, limit, value, verdict, store
     assert (claim.verdict, claim.value, claim.baseline, claim.threshold) == (verdict, value, 0.05, 0.5)
 
 
-def test_the_row_of_the_first_type_is_read_from_a_bert(tmp_path):
-    """A checkpoint on disk: what heads see of it is what a plain computation sees of its tensors."""
-    sizes = Sizes(n_layer=1, d_model=D, n_ctx=20, vocab_size=120)
-    name = "embeddings.token_type_embeddings.weight"
-    types = {name: 30 * tensors_of("bert", sizes)[name]}
-    written = {"whole": {"changed": types}, "none": {"without": [name]}}
-    found = {}
-    for kind, options in written.items():
-        checkpoint = open_checkpoint(in_folder(write_checkpoint(tmp_path / kind, "bert", sizes=sizes, **options)))
-        weights = dict(checkpoint)
-        assert ("token_type_embedding" in weights) is (kind == "whole")
-        result = compute(weights, checkpoint.architecture)
-        found[kind] = [head["weight_at_1"] for head in result.metrics["token_kernels"]["heads"]]
-        plain = [mean[1] for _, mean, *_ in Plain(weights, checkpoint.architecture).heads()]
-        assert found[kind] == pytest.approx(plain, rel=1e-3)
-    assert found["whole"] != pytest.approx(found["none"], rel=1e-3)
-
-
 def test_the_row_enters_kernels_with_tokens_alone():
-    """Positions alone are what the definition says: P."""
     arch = replace(SMALL, causal=False)
     weights = weights_of(arch, types=True)
     zero = {"token_type_embedding": 0 * weights["token_type_embedding"]}

@@ -1,5 +1,3 @@
-"""The frequency finding: planted channels recovered, correlations against SciPy, proxies never judged."""
-
 from functools import partial
 
 import numpy as np
@@ -12,28 +10,27 @@ from generators.findings.frequency import FINDING as FREQUENCY
 from generators.findings.frequency.chances import rank_of_any
 from generators.maths.drift import drifting_correlations
 from generators.maths.ranks import unit_ranks
-from generators.site.words import caption
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 
 V, D, PLANTED = 2000, 128, 11
 verdicts = partial(synthetic.verdicts, FREQUENCY)
+claims_of = partial(synthetic.by_id, FREQUENCY)
 
 
-def frequencies(log_frequency: np.ndarray, proxy: bool = False) -> tuple[TokenFrequency, ...]:
-    coverage = float(np.isfinite(log_frequency).mean())
-    source = "counts" if coverage == 1 else "wordfreq"  # counts know every token
-    return (TokenFrequency(source, "planted counts", log_frequency, coverage, proxy),)
-
-
-def compute(E: np.ndarray, known: tuple[TokenFrequency, ...], gains: dict[int, np.ndarray] | None = None):
+def compute(E, log_frequency=None, gains=None, proxy=False):
+    known = ()
+    if log_frequency is not None:
+        coverage = float(np.isfinite(log_frequency).mean())
+        source = "counts" if coverage == 1 else "wordfreq"  # counts know every token
+        known = (TokenFrequency(source, "planted counts", log_frequency, coverage, proxy),)
     weights = {"token_embedding": E.astype(np.float32)}
     weights |= {f"blocks.{i}.ln2.gain": gain for i, gain in (gains or {}).items()}
     arch = synthetic.architecture(n_layer=4, d_model=E.shape[1])
     return synthetic.measure(FREQUENCY, weights, arch, frequencies=known)
 
 
-def planted(strength: float, sign: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def planted(strength, sign=1.0):
     rng = np.random.default_rng(0)
     log_frequency = np.log1p(rng.zipf(1.3, V).clip(max=10**6).astype(float))
     ranks = rng.permutation(V) * 1e-9 + log_frequency
@@ -42,12 +39,11 @@ def planted(strength: float, sign: float = 1.0) -> tuple[np.ndarray, np.ndarray]
     return E, log_frequency
 
 
-def found(strength: float, gains: dict[int, np.ndarray] | None = None, sign: float = 1.0):
-    E, log_frequency = planted(strength, sign)
-    return compute(E, frequencies(log_frequency), gains)
+def found(strength, gains=None, sign=1.0):
+    return compute(*planted(strength, sign), gains)
 
 
-def raising(channel: int, channels: int = D) -> dict[int, np.ndarray]:
+def raising(channel, channels=D):
     gains = {i: np.random.default_rng(i).uniform(0.9, 1.1, channels) for i in range(4)}
     for gain in gains.values():
         gain[channel] = 2
@@ -73,16 +69,14 @@ def test_a_channel_that_ln2_does_not_raise_is_not_ln2s():
 
 def test_a_proxy_is_shown_and_not_judged():
     E, log_frequency = planted(3)
-    for known in (frequencies(log_frequency, proxy=True), ()):
-        result = compute(E, known)
+    for result in (compute(E, log_frequency, proxy=True), compute(E)):
         (answer,) = {claim.answer for claim in FREQUENCY.claims(result)}
         assert answer.startswith("No token frequencies are known for this model")
         assert result.metrics["proxy"]
 
 
 def test_without_any_frequency_the_index_stands_in():
-    E, _ = planted(3)
-    result = compute(E, ())
+    result = compute(planted(3)[0])
     source = {"source": "index", "label": "token index (a proxy)", "coverage": 1.0, "proxy": True}
     assert result.metrics["sources"] == [source]
     assert result.metrics["channel_rho"]["frequency"] == result.metrics["channel_rho"]["index"]
@@ -92,57 +86,50 @@ def test_without_any_frequency_the_index_stands_in():
 def test_of_few_tokens_with_a_frequency_nothing_is_claimed():
     E, log_frequency = planted(3)
     log_frequency[99:] = np.nan
-    result = compute(E, frequencies(log_frequency))
-    assert {claim.verdict for claim in FREQUENCY.claims(result)} == {"untested"}
+    result = compute(E, log_frequency)
+    assert {*verdicts(result).values()} == {"untested"}
     assert result.metrics["contest"] is result.metrics["probe"] is result.metrics["chance"] is None
 
 
-def claim_of(result, claim: str):
-    return {c.id: c for c in FREQUENCY.claims(result)}[claim]
-
-
 def test_frequency_spread_over_channels():
-    """Frequency along a random direction, strong enough for every channel to have some of it."""
     rng = np.random.default_rng(5)
     log_frequency = rng.uniform(0, 10, V)
     direction = plantings.orthonormal(16, 1, seed=3)[:, 0]
     E = 0.5 * rng.standard_normal((V, 16)) + np.outer(log_frequency - 5, direction)
-    result = compute(E, frequencies(log_frequency))
-    claim, chance = claim_of(result, "frequency-channel"), result.metrics["chance"]["frequency_channel"]
+    result = compute(E, log_frequency)
+    claim, chance = claims_of(result)["frequency-channel"], result.metrics["chance"]["frequency_channel"]
     assert abs(result.metrics["frequency_channel"]["rho"]) > 0.9
     assert claim.verdict == "fails"
     assert claim.threshold == chance["limit"] > chance["median"] > 0.5
     assert result.metrics["probe"]["rho"] > 0.95
     assert f"{result.metrics['probe']['rho']:.2f}" in claim.answer
-    noise = compute(rng.standard_normal((V, 16)), frequencies(log_frequency))
+    noise = compute(rng.standard_normal((V, 16)), log_frequency)
     assert abs(noise.metrics["probe"]["rho"]) < 0.1
 
 
-def falling(rng: np.random.Generator) -> np.ndarray:
+def falling(rng):
     """Return log-frequencies that fall with the id, not quite steadily."""
     return -np.arange(V) / V + 0.05 * rng.standard_normal(V)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_only_drifts_along_the_ids_does_not_track_frequency(seed):
-    """The channel and the norm walk; with falling frequencies both correlate far beyond what shuffling gives."""
     rng = np.random.default_rng(seed)
     E = rng.standard_normal((V, 128))
     E[:, 5] += 8 * np.cumsum(rng.standard_normal(V)) / np.sqrt(V)
     E *= np.exp(0.8 * np.cumsum(rng.standard_normal(V)) / np.sqrt(V))[:, None]
-    result = compute(E, frequencies(falling(rng)), raising(5, 128))
-    assert "holds" not in verdicts(result).values()
+    assert "holds" not in verdicts(compute(E, falling(rng), raising(5, 128))).values()
 
 
 def test_a_norm_that_follows_frequency_is_not_one_that_drifts():
     rng = np.random.default_rng(7)
     drifting, E = falling(rng), rng.standard_normal((V, 32))
-    claim = claim_of(compute(E * (1 + np.arange(V) / V)[:, None], frequencies(drifting)), "frequent-shorter")
+    claim = claims_of(compute(E * (1 + np.arange(V) / V)[:, None], drifting))["frequent-shorter"]
     assert claim.value < -0.7
     assert claim.verdict == "fails"
     log_frequency = -np.arange(V) / V + 0.3 * rng.standard_normal(V)
     shorter = E * np.exp(-0.5 * log_frequency)[:, None]
-    claim = claim_of(compute(shorter, frequencies(log_frequency)), "frequent-shorter")
+    claim = claims_of(compute(shorter, log_frequency))["frequent-shorter"]
     assert claim.verdict == "holds"
     assert claim.value < claim.chance.limit - 0.02
     assert claim.chance.median == 0
@@ -198,7 +185,7 @@ def test_tied_channels_are_not_singled_out():
 ])  # fmt: skip
 def test_channels_that_can_not_be_ln2s(channels, of_gains, raised):
     E, log_frequency = planted(3)
-    result = compute(E[:, :channels], frequencies(log_frequency), raising(raised, of_gains))
+    result = compute(E[:, :channels], log_frequency, raising(raised, of_gains))
     assert verdicts(result)["frequency-is-ln2"] == "untested"
     assert channels < D or result.metrics["ln2_channel"] is None
 
@@ -206,21 +193,19 @@ def test_channels_that_can_not_be_ln2s(channels, of_gains, raised):
 def test_the_candidate_that_leads_is_named_if_one_does():
     E, log_frequency = planted(3)
     E[:, 3] += 50  # the first direction, and most of the norm
-    result = compute(E, frequencies(log_frequency))
-    contest = result.metrics["contest"]
+    contest = compute(E, log_frequency).metrics["contest"]
     assert contest["order"][0] == "frequency_channel"
     low, high = contest["lead_interval"]
     assert 0 < low < contest["lead"] < high
     rng = np.random.default_rng(3)
-    log_frequency = rng.uniform(0, 10, V)
-    result = compute(rng.standard_normal((V, 16)) + 5, frequencies(log_frequency))
-    assert result.metrics["contest"]["lead_interval"][0] < 0
+    noise = compute(rng.standard_normal((V, 16)) + 5, rng.uniform(0, 10, V))
+    assert noise.metrics["contest"]["lead_interval"][0] < 0
 
 
 def test_intervals_shrink_with_more_tokens():
     E, log_frequency = planted(1)
-    many = compute(E, frequencies(log_frequency)).metrics["correlations"]
-    few = compute(E[:200], frequencies(log_frequency[:200])).metrics["correlations"]
+    many = compute(E, log_frequency).metrics["correlations"]
+    few = compute(E[:200], log_frequency[:200]).metrics["correlations"]
     for row in many:
         assert row["low"] <= row["rho"] <= row["high"]
     first = many[0]
@@ -233,20 +218,20 @@ def test_tokens_that_buck_a_planted_trend_are_listed_first():
     E, log_frequency = planted(6)
     rebels = [17, 1234]
     E[rebels, PLANTED] = -E[:, PLANTED].max() * np.sign(log_frequency[rebels] - np.median(log_frequency))
-    table = compute(E, frequencies(log_frequency)).tables["against_the_trend"]
+    table = compute(E, log_frequency).tables["against_the_trend"]
     assert set(rebels) <= set(table.column("id"))
 
 
 def test_tokens_without_a_frequency_are_left_out():
     E, log_frequency = planted(3)
     log_frequency[::2] = np.nan
-    result = compute(E, frequencies(log_frequency))
+    result = compute(E, log_frequency)
     known = E.astype(np.float32)[1::2, PLANTED], log_frequency[1::2]
     assert result.metrics["coverage"] == 0.5
     assert result.metrics["frequency_channel"] == {"channel": PLANTED, "rho": pytest.approx(spearmanr(*known)[0])}
     for row in result.tables["extremes"].named():
         assert row["log_frequency"] == (log_frequency[row["id"]] if row["id"] % 2 else None)
-    none = compute(E, frequencies(np.full_like(log_frequency, np.nan)), raising(PLANTED))
+    none = compute(E, np.full_like(log_frequency, np.nan), raising(PLANTED))
     assert none.metrics["frequency_channel"]["rho"] == none.metrics["chance_rho"] == 0
     assert set(verdicts(none).values()) == {"untested"}
     assert set(none.tables["against_the_trend"].column("rank_residual")) == {0}
@@ -266,7 +251,7 @@ def test_frequency_channel_claim(metrics, rho, axes, drift, verdict, threshold):
     chance = {"frequency_channel": synthetic.null(axes - 0.1, axes), "drift": synthetic.null(drift / 2, drift)}
     channel = {"channel": PLANTED, "rho": rho}
     changed = synthetic.measured_with(metrics, {"chance": chance}, frequency_channel=channel)
-    claim = claim_of(changed, "frequency-channel")
+    claim = claims_of(changed)["frequency-channel"]
     assert (claim.value, claim.verdict, claim.threshold) == (abs(rho), verdict, pytest.approx(threshold))
 
 
@@ -283,24 +268,19 @@ def test_frequency_channel_claim(metrics, rho, axes, drift, verdict, threshold):
 ])  # fmt: skip
 def test_other_claims(metrics, claim, null, limit, changed, verdict, threshold):
     chance = {null: synthetic.null(max(0.0, limit - 0.1), limit)}
-    found = claim_of(synthetic.measured_with(metrics, {"chance": chance}, **changed), claim)
+    found = claims_of(synthetic.measured_with(metrics, {"chance": chance}, **changed))[claim]
     assert (found.verdict, found.threshold) == (verdict, pytest.approx(threshold))
     assert found.value == next(iter(changed.values()))
     assert claim != "frequent-shorter" or found.weak == (changed["norm_rho"] == -0.29)  # -0.45 is close to drift's
 
 
 def test_no_channel_is_that_of_frequency_where_none_exceeds_chance(metrics):
-    """Even rank 1 could not hold then."""
     chance = {"frequency_channel": synthetic.null(0.98, 0.99)}
-    claim = claim_of(synthetic.measured_with(metrics, {"chance": chance}, ln2_channel_rank=1), "frequency-is-ln2")
-    assert claim.verdict == "untested"
+    changed = synthetic.measured_with(metrics, {"chance": chance}, ln2_channel_rank=1)
+    assert verdicts(changed)["frequency-is-ln2"] == "untested"
 
 
-def test_what_the_pictures_show_is_told():
-    result = found(1, raising(3))
-    alt, m = synthetic.alts(FREQUENCY, result), result.metrics
-    rho, contrast = m["frequency_channel"]["rho"], m["contrast_channel"]
-    said = f"channel {contrast['channel']}, the median one, at {contrast['rho']:+.2f}".replace("-0", "−0")
-    assert f"Channel {PLANTED} " in alt["frequency-channel"]
-    assert f"{rho:+.2f}; {said}" in alt["frequency-channel"]
-    assert "100\u00a0%" in caption("frequency", "frequency-channel", result).how_to_read
+def test_what_the_picture_shows_is_told(metrics):
+    alt = synthetic.alts(FREQUENCY, found(3, raising(PLANTED)))["frequency-channel"]
+    assert f"Channel {PLANTED} " in alt
+    assert f"{metrics['frequency_channel']['rho']:+.2f}; channel {metrics['contrast_channel']['channel']}, " in alt

@@ -1,4 +1,3 @@
-import json
 from functools import partial
 
 import numpy as np
@@ -7,7 +6,7 @@ import pytest
 from generators.drawing.svg import svg
 from generators.findings import plantings
 from generators.findings.gains import FINDING as GAINS
-from generators.findings.gains.figures import MOST_PANELS, _position_std, layers_drawn
+from generators.findings.gains.figures import layers_drawn
 from generators.findings.gains.measure import log_correlation
 from generators.maths.channels import most_layers_by_chance
 from generators.site.words import caption
@@ -58,7 +57,6 @@ def test_dials_down_claim(value, median, limit, verdict):
 
 
 def test_channels_that_tie_are_all_named_and_none_is_singled_out():
-    """As in GPT-1, where 266 and 380 each top five layers of twelve."""
     gains = plantings.gains_topped_by(PLANTED, [0, 1, 2], 6, D, 3.0)
     for layer in (3, 4, 5):
         gains[layer] = np.roll(gains[0], 7)
@@ -78,24 +76,20 @@ def test_where_ln2s_channel_stands_among_all():
 
 
 def test_the_sign_of_a_gain_does_not_matter_and_channels_at_exactly_0_are_left_out():
-    std, gain = np.random.default_rng(0).lognormal(0, 1, (2, D))
     signs = np.random.default_rng(1).choice([-1.0, 1.0], D)
     weights = gaussian()
     flipped = {**weights, "blocks.0.ln1.gain": weights["blocks.0.ln1.gain"] * signs}
     assert compute(flipped).metrics["correlation"] == compute(weights).metrics["correlation"]
-    assert log_correlation(std, gain) == pytest.approx(np.corrcoef(np.log10(std), np.log10(gain))[0, 1])
     std, gain = np.array([[0.0, 1, 10, 100, 5, 7], [3, 1, 0.1, 0.01, 0.0, 0.0]])
     assert log_correlation(std, gain) == pytest.approx(-1)
     assert log_correlation(std[:3], gain[:3]) is None
 
 
-@pytest.mark.parametrize(("P", "why"), [(None, "There is no position embedding"), (np.zeros((64, D)), "")])
-def test_gains_without_varying_positions(P, why):
+@pytest.mark.parametrize("P", [None, np.zeros((64, D)), np.ones((1, D))])
+def test_gains_without_varying_positions(P):
     weights = {**gaussian(), "position_embedding": P}
     result = compute({role: array for role, array in weights.items() if array is not None})
-    claim = claims_of(result)["ln1-dials-down"]
-    assert claim.verdict == "untested"
-    assert claim.answer.startswith(why)
+    assert claims_of(result)["ln1-dials-down"].verdict == "untested"
     assert set(result.metrics["correlation"]["ln1"].values()) == {None}
     assert result.metrics["consistent_channel"]["ln2"] is not None
     (figure,) = GAINS.figures(result)
@@ -107,25 +101,22 @@ def test_deep_models_have_a_panel_for_layers_evenly_spaced(layers):
     drawn = layers_drawn(layers)
     assert len(drawn) == min(layers, 24)
     assert (drawn[0], drawn[-1]) == (0, layers - 1)
-    assert len(set(np.diff(drawn))) <= 2
-    assert (np.diff(drawn) > 0).all()
+    assert {*np.diff(drawn)} <= {max(1, layers // 24), layers // 24 + 1}
 
 
-@pytest.mark.parametrize("layers", [MOST_PANELS, MOST_PANELS + 1])
+@pytest.mark.parametrize("layers", [24, 25])
 def test_captions_count_the_layers_that_are_drawn(layers):
     said = caption("gains", "gains-ln2", compute(gaussian(layers), layers)).how_to_read
-    assert (f"{MOST_PANELS} layers, evenly spaced among {layers}" in said) == (layers > MOST_PANELS)
+    assert (f"24 layers, evenly spaced among {layers}" in said) == (layers > 24)
 
 
 def test_without_a_norm_before_the_first_attention():
-    """As in GPT-1, whose ln1 of layer i is the second norm of the layer before."""
     weights = gaussian()
     del weights["blocks.0.ln1.gain"]
     result = compute(weights)
     assert list(result.metrics["correlation"]["ln1"]) == ["1", "2", "3"]
     assert result.arrays["ln1_layers"].tolist() == [1, 2, 3]
-    claim = claims_of(result)["ln1-dials-down"]
-    assert (claim.verdict, claim.value) == ("untested", None)
+    assert claims_of(result)["ln1-dials-down"].verdict == "untested"
 
 
 def with_planted_channel(layers, n_layer, ratio, norm="ln2", signs=1.0):
@@ -168,7 +159,6 @@ def test_one_channel_claim_by_ratio(ratio, last, verdict):
     ("layers", "verdict"), [(6, "holds"), (4, "holds"), (2, "fails"), (1, "fails"), (0, "fails")]
 )
 def test_a_channel_muted_in_some_layers_of_six(layers, verdict):
-    """As channel 507 of SmolLM2, whose gain is 0 in layers 11 to 26 and large in the last."""
     weights = gaussian(6)
     for layer in range(layers):
         weights[f"blocks.{layer}.ln2.gain"][PLANTED] = 0.09 * np.median(weights[f"blocks.{layer}.ln2.gain"])
@@ -188,12 +178,11 @@ def test_no_channel_is_singled_out_where_two_are_muted():
         weights[f"blocks.{layer}.ln2.gain"][[3, 8]] = 0
     claim = claims_of(compute(weights))["ln2-mutes-channel"]
     assert (claim.value, claim.verdict) == (4, "partly")
-    assert "one other channel" in claim.answer or "1 other channel" in claim.answer
 
 
 @pytest.mark.parametrize(("marked", "layers", "d", "limit"), [(1, 5, 64, 2), (1, 12, 48, 3), (4, 6, 48, 4)])
 def test_channels_permuted_in_every_layer_are_marked_as_draws_say(marked, layers, d, limit):
-    """Five layers of 64 have three alike in C(5, 3) / 64^2 = 0.24 % at most; 200 draws once gave 3 as the limit."""
+    # Five layers of 64 have three alike in C(5, 3) / 64^2 = 0.24 % at most; 200 draws once gave 3 as the limit.
     found = most_layers_by_chance(np.arange(d) < np.full((layers, 1), marked))
     rng, rows = np.random.default_rng(0), np.arange(4000)[:, None]
     counts = np.zeros((4000, d))
@@ -202,11 +191,8 @@ def test_channels_permuted_in_every_layer_are_marked_as_draws_say(marked, layers
     most = counts.max(axis=1)
     assert (found.median, found.limit, found.draws) == (np.median(most), limit, 0)
     assert (most > limit).mean() <= 0.012 < (most > limit - 1).mean()
-
-
-def test_a_null_of_layers_needs_no_draws():
-    chance = compute(gaussian(12), 12).metrics["chance"]
-    assert (chance["layers_topped"]["limit"], chance["layers_topped"]["draws"]) == (3, 0)
+    if d == D:
+        assert compute(gaussian(layers), layers).metrics["chance"]["layers_topped"]["limit"] == 3
 
 
 def test_top_five_channels():
@@ -227,11 +213,10 @@ def test_constant_gains_say_nothing(value):
     assert set(result.metrics["correlation"]["ln1"].values()) == {None}
     assert {claim.verdict for claim in GAINS.claims(result)} == {"untested"}
     assert claims_of(result)["ln1-dials-down"].answer.startswith("The first norm's gain is equal")
-    json.dumps(result.metrics, allow_nan=False)
+    synthetic.assert_of_its_type(GAINS, result)
 
 
 def test_the_consistent_channel_of_constant_and_zero_gains_and_of_ties():
-    """A layer with constant gains tops nothing; a single gain that isn't 0 has no ratio; the larger breaks a tie."""
     strong = plantings.gains_topped_by(PLANTED, [0, 1], 2, D, 2.0)
     weak = plantings.gains_topped_by(5, [0, 1], 2, D, 1.3)
     constant = with_planted_channel([0, 1, 2, 3], 4, 1.5) | {"blocks.1.ln2.gain": np.ones(D)}
@@ -243,12 +228,6 @@ def test_the_consistent_channel_of_constant_and_zero_gains_and_of_ties():
         found = compute(weights).metrics["consistent_channel"]["ln2"]
         assert (found["channel"], found["layers_topped"], found["n_layers"]) == (PLANTED, topped, 4)
         assert found["ratios"] == pytest.approx(ratios)
-
-
-def test_of_one_position_no_channel_varies():
-    assert _position_std({"position_std": np.full(4, np.nan)}) is None
-    assert _position_std({"position_std": np.zeros(4)}) is None
-    assert _position_std({"position_std": np.array([0.0, 0.5])}) is not None
 
 
 def test_one_norm_can_not_agree_with_others():

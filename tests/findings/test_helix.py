@@ -202,7 +202,6 @@ def test_a_table_of_sines_that_is_kept_in_16_bits_is_one(table, kept):
     split_sinusoids(256, 64)[:, :32], split_sinusoids(256, 64) @ plantings.orthonormal(64, 64, 0),
 ])  # fmt: skip
 def test_what_is_no_table_of_sines(rows):
-    """Sines without cosines are no circles; in turned axes no channel is one wave."""
     assert sines(rows.astype(np.float64)) is None
     assert sines(rows.astype(np.float16).astype(np.float64)) is None
 
@@ -392,7 +391,6 @@ def test_tokens_at_their_mean_have_no_share():
 
 
 def test_thresholds():
-    """`test_every_verdict.py` walks past each of these."""
     assert {rule.id: (rule.holds, rule.partly) for rule in HELIX.rules} == {
         "three-components": (None, None),
         "winding": (1, None),

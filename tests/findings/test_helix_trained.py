@@ -36,7 +36,6 @@ def verdicts(P, arch=None):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("rows", "trained_on"), [(64, 50), (64, 40), (256, 200), (256, 128)])
 def test_a_table_whose_end_was_never_trained(rows, trained_on, seed):
-    """What was trained keeps both its ends, as in a model that only ever saw so many positions."""
     learned = table("context-64" if rows == 64 else "learned")[: rows - 1]
     own = np.vstack([learned[: trained_on // 2], learned[-(trained_on - trained_on // 2) :]])
     P = np.vstack([own, first_values(rows - trained_on, own.shape[1], 0.15, seed)])
