@@ -1,5 +1,3 @@
-"""Blurred positions: what heads lose is measured, and a few components give what the whole P does."""
-
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +6,7 @@ import pytest
 from generators.base.architecture import Buckets, Rotary
 from generators.findings import plantings
 from generators.findings.blurred import FINDING
-from generators.findings.blurred.measure import COMPONENTS, GROUP, Reduced, looks, reduce, why_not
+from generators.findings.blurred.measure import COMPONENTS, GROUP, looks, reduce, why_not
 from generators.findings.positional import queries_and_keys, scoring, stream_of
 from generators.maths.curve import grouped
 from tests import synthetic
@@ -19,10 +17,8 @@ FEW = COMPONENTS // 2
 CURVE = np.random.default_rng(5).standard_normal((ARCH.n_ctx, FEW)) + 0.5
 
 
-def of_few_components(**changed: object) -> tuple[dict, object]:
-    """Return a model whose positions lie in fewer directions than are kept, off the origin."""
-    arch = replace(ARCH, **changed)
-    return {**WEIGHTS, "position_embedding": plantings.embed(CURVE, ARCH.d_model, seed=3) + 0.3}, arch
+# Positions that lie in fewer directions than are kept, off the origin.
+OF_FEW = {**WEIGHTS, "position_embedding": plantings.embed(CURVE, ARCH.d_model, seed=3) + 0.3}
 
 
 @pytest.mark.parametrize("size", [1, 7, GROUP])
@@ -31,8 +27,8 @@ def of_few_components(**changed: object) -> tuple[dict, object]:
     ({"scaled_by_layer": True}, ()),
 ])  # fmt: skip
 def test_positions_of_few_components_are_reduced_without_loss(size, changed, lacking):
-    weights, arch = of_few_components(**changed)
-    weights = {role: value for role, value in weights.items() if not any(part in role for part in lacking)}
+    arch = replace(ARCH, **changed)
+    weights = {role: value for role, value in OF_FEW.items() if not any(part in role for part in lacking)}
     P = weights["position_embedding"]
     reduced, variance = reduce(weights, arch, P)
     assert variance == pytest.approx(1)
@@ -48,12 +44,9 @@ def test_positions_of_few_components_are_reduced_without_loss(size, changed, lac
 
 
 def test_what_is_stored_in_half_precision_is_near_enough():
-    weights, arch = of_few_components()
-    found = synthetic.measure(FINDING, weights, arch)
+    found = synthetic.measure(FINDING, OF_FEW, ARCH)
     assert found.metrics["reduction"]["components"] == COMPONENTS
     assert found.metrics["reduction"]["largest_error"] < 0.02
-    again = Reduced.of_arrays(found.arrays)
-    assert again.heads.shape == (arch.n_layer * arch.n_head, COMPONENTS + 2, COMPONENTS + 2)
     noise = synthetic.measure(FINDING, WEIGHTS, ARCH).metrics["reduction"]
     assert noise["variance"] < 0.9
     assert noise["largest_error"] > 0.1, "components that are left out are shown as error"
@@ -70,8 +63,7 @@ def test_blur_takes_the_previous_token():
 
 def test_positions_that_are_blurred_already_lose_nothing():
     blurred = grouped(np.asarray(WEIGHTS["position_embedding"], np.float64), GROUP, [0])
-    found = synthetic.measure(FINDING, {**WEIGHTS, "position_embedding": blurred}, ARCH)
-    for row in found.metrics["heads"]:
+    for row in synthetic.measure(FINDING, {**WEIGHTS, "position_embedding": blurred}, ARCH).metrics["heads"]:
         assert row["in_groups"] == pytest.approx(row["as_they_are"], rel=1e-6)
 
 
@@ -95,9 +87,8 @@ def test_what_can_not_be_reduced_is_said_and_has_no_arrays(changed, given, says)
 
 
 def test_what_half_precision_cannot_hold_is_said_and_not_drawn():
-    weights, arch = of_few_components()
-    large = {**weights, "blocks.0.attn.q": 1e9 * weights["blocks.0.attn.q"]}
-    result = synthetic.measure(FINDING, large, arch)
+    large = {**OF_FEW, "blocks.0.attn.q": 1e9 * OF_FEW["blocks.0.attn.q"]}
+    result = synthetic.measure(FINDING, large, ARCH)
     assert result.arrays == {}
     assert "too large for the half precision" in result.metrics["why_not"]
     assert np.isfinite([row["in_groups"] for row in result.metrics["heads"]]).all()

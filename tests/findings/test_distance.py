@@ -13,6 +13,8 @@ N, LAYERS = 160, 2
 ARCH = synthetic.architecture(n_ctx=N, n_layer=LAYERS)
 claims_of = partial(synthetic.by_id, FINDING)
 PROFILE = 3 * np.sin(np.arange(-N, N) / 9)
+ZEROS = np.zeros((N, 4))
+WITHOUT = {"kind": "table", "P": ZEROS, "weights": {"position_embedding": ZEROS}}  # positions
 
 
 def attend(share, causal=True, layers=(1,)):
@@ -31,8 +33,8 @@ def attend(share, causal=True, layers=(1,)):
     return of
 
 
-def measured(attend, arch=ARCH, kind="rotary", P=None, **weights):
-    return measure_run(FINDING, arch, P, weights, kind=kind, attend=attend, affords=8)
+def measured(attend, arch=ARCH, kind="rotary", **given):
+    return measure_run(FINDING, arch, kind=kind, attend=attend, affords=8, **given)
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.95, "holds"), (0.8, "partly"), (0.3, "fails")])
@@ -44,8 +46,7 @@ def test_a_planted_share_is_found(share, verdict):
     assert abs(row["peak"] - np.argmax(PROFILE[N : N + REACH])) <= 2
     assert max(other["share"] for other in result.metrics["heads"][:3]) < 0.01
     claim = claims_of(result)["head-by-distance-alone"]
-    assert claim.verdict == verdict
-    assert claim.value == row["share"]
+    assert (claim.verdict, claim.value) == (verdict, row["share"])
 
 
 def test_an_encoder_looks_both_ways():
@@ -63,7 +64,7 @@ def nothing(seed):
         scores = np.random.default_rng([seed, layer]).standard_normal((len(ids), 2, N, N))
         return softmax(np.where(np.triu(np.ones((N, N), bool), 1), -np.inf, scores), axis=-1)
 
-    return measured(of, kind="table", P=np.zeros((N, 4)), position_embedding=np.zeros((N, 4)))
+    return measured(of, **WITHOUT)
 
 
 def examples():
@@ -79,8 +80,8 @@ def test_nothing_is_found_where_scores_know_no_distance():
 
 
 def test_first_layer_that_knows_distances():
-    result = measured(attend(0.5, layers=(0,)), kind="table", P=np.zeros((N, 4)), position_embedding=np.zeros((N, 4)))
-    assert claims_of(result)["first-layer-blind"].verdict == "fails"
+    known = measured(attend(0.5, layers=(0,)), **WITHOUT)
+    assert claims_of(known)["first-layer-blind"].verdict == "fails"
     assert claims_of(measured(attend(0.5)))["first-layer-blind"].verdict == "untested"
 
 

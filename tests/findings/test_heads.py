@@ -17,22 +17,16 @@ WEIGHTS = synthetic.gaussian_weights(ARCH, 0)
 claims_of = partial(synthetic.by_id, FINDING)
 
 
-def curve():
-    return plantings.embed(np.linspace(-1, 1, N)[:, None], D)
+LINE = plantings.embed(np.linspace(-1, 1, N)[:, None], D)
 
 
-def measured(looks, weights=None, kind="table", arch=ARCH, P=None):
-    P = curve() if P is None and kind == "table" else P
-    weights = {**(WEIGHTS if weights is None else weights)}
-    if P is not None:
-        weights["position_embedding"] = P
-    return measure_run(FINDING, arch, P, weights, kind=kind, looks=looks)
+def measured(looks, weights=WEIGHTS, kind="table", arch=ARCH, P=LINE):
+    given = {} if P is None else {"position_embedding": P}
+    return measure_run(FINDING, arch, P, {**weights, **given}, kind=kind, looks=looks)
 
 
 def test_a_planted_head_is_found_with_its_weight():
-    looks = [0.0] * HEADS
-    looks[3] = 0.8
-    result = measured(looks)
+    result = measured([0.0, 0.0, 0.0, 0.8])
     uniform = result.metrics["uniform"]
     assert uniform == pytest.approx(np.mean(1 / np.arange(2, N + 1)))
     row = result.metrics["heads"][3]
@@ -58,7 +52,7 @@ def test_heads_that_need_exact_positions_and_random_tokens_seen_twice():
     assert claims_of(result)["previous-token-inexact"].verdict == "fails"
     encoder = replace(result, model=KnownOfModel(causal=False))  # which sees both sides of a group
     assert claims_of(encoder)["previous-token-inexact"].verdict == "untested"
-    assert {row["positions"] for row in result.metrics["repeated"]} == {"as they are", "in groups", "removed"}
+    assert [row["positions"] for row in result.metrics["repeated"]] == ["as they are", "in groups", "removed"]
     assert all(0 <= row["share"] <= 1 for row in result.metrics["repeated"])
 
 
@@ -82,8 +76,7 @@ def test_without_a_table_that_varies_there_is_no_forecast(kind, P, patterns):
     assert claims["previous-token-inexact"].verdict == ("untested" if patterns == 1 else "holds")
     assert len(result.arrays["attention"]) == patterns
     assert P is None or [row["positions"] for row in result.metrics["repeated"]] == ["as they are"]
-    for figure in FINDING.figures(result):
-        figure.draw()
+    synthetic.assert_drawn_and_described(FINDING, result)
 
 
 def test_weights_that_foretell_text():

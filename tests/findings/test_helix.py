@@ -1,4 +1,3 @@
-import json
 from functools import cache
 from importlib import import_module
 
@@ -32,10 +31,6 @@ def measured(P, E=None):
 
 def metrics_of(P, E=None):
     return measured(P, E).metrics
-
-
-def claims_of(P):
-    return synthetic.claims_of(HELIX, {"position_embedding": P})
 
 
 def positions(n, d, seed=0):
@@ -74,18 +69,10 @@ def computed(request):
 
 def test_explained_variance_of_each_range(computed):
     P, result = computed
-    n = len(P)
-    found = result.metrics["explained_variance_3d"]
-    assert found["all"] == pytest.approx(curve.explained_variance(P))
-    assert found["no_first"] == pytest.approx(curve.explained_variance(P[1:]))
-    if n >= 200:
-        assert found["late"] == pytest.approx(curve.explained_variance(P[100:]))
-        assert found["early"] == pytest.approx(curve.explained_variance(P[1:100]))
-        assert result.metrics["fraying"] == pytest.approx(
-            curve.explained_variance(P[100:]) - curve.explained_variance(P[1 : n - 99])
-        )
-    else:
-        assert (found["late"], found["early"], result.metrics["fraying"]) == (None, None, None)
+    ranges = {"all": P, "no_first": P[1:]} | ({"late": P[100:], "early": P[1:100]} if len(P) >= 200 else {})
+    expected = {"late": None, "early": None} | {name: curve.explained_variance(rows) for name, rows in ranges.items()}
+    assert result.metrics["explained_variance_3d"] == pytest.approx(expected)
+    assert result.metrics["fraying"] == pytest.approx(curve.fraying(P))
 
 
 def test_spectra_of_centered_rows_and_of_all_rows(computed):
@@ -105,7 +92,7 @@ def test_spectra_of_centered_rows_and_of_all_rows(computed):
 def test_three_rows_that_stand_apart_are_not_three_components():
     P = synthetic.random_walk(256, 48, 0) * 0.01 + np.random.default_rng(0).standard_normal((256, 48))
     P[[50, 120, 200]] *= 1000
-    claim = claims_of(P)["three-components"]
+    claim = synthetic.claims_of(HELIX, {"position_embedding": P})["three-components"]
     assert claim.value > 0.99
     assert claim.verdict == "fails"
 
@@ -152,8 +139,7 @@ def test_a_line_turns_in_no_plane():
     claims = synthetic.by_id(HELIX, result)
     assert (claims["winding"].verdict, claims["winding"].value) == ("fails", 0.0)
     assert claims["look-back"].verdict == "fails"
-    for figure in HELIX.figures(result):
-        figure.draw()
+    synthetic.assert_drawn_and_described(HELIX, result)
     assert "turns in no plane" in caption("helix", "helix", result).alt
 
 
@@ -212,24 +198,22 @@ def test_what_a_formula_of_sines_decides_is_untested_and_said_so():
     assert formula.metrics["by_formula"] > any_metrics()["by_formula"]
     claims = synthetic.by_id(HELIX, formula)
     assert formula.metrics["winding"] < 1 < formula.metrics["sines"]["turns"]
-    decided = ("winding", "fraying", "constant-norms")
-    assert all(claims[name].verdict == "untested" and "by construction" in claims[name].answer for name in decided)
-    assert claims["first-position"].verdict == "untested"
-    look_back = claims["look-back"]
-    assert (look_back.value, look_back.chance.limit) == (
-        formula.metrics["median_gain"],
-        max(null["limit"] for null in formula.metrics["chance"]["median_gain"].values()),
-    )
-    assert "rotates each circle" in look_back.answer
+    decided = ("winding", "fraying", "constant-norms", "first-position")
+    assert {claims[name].verdict for name in decided} == {"untested"}
+    assert "by construction" in claims["winding"].answer
+    assert claims["look-back"].value == formula.metrics["median_gain"]
+    assert "rotates each circle" in claims["look-back"].answer
+
+
+def circle(turns):
+    return np.column_stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)])
 
 
 def test_what_norm_and_angle_tell_of_known_curves():
     t = np.arange(400) / 400
-    ring = np.column_stack([np.cos(2 * np.pi * t), np.sin(2 * np.pi * t), 0 * t])
-    once = information(ring, ring[:, :2])
+    once, many = (information(circle(t), circle(turns * t)) for turns in (1, 20))
     assert once["angle"] > 0.96
     assert once["norm"] < 0.1
-    many = information(ring, np.column_stack([np.cos(2 * np.pi * 20 * t), np.sin(2 * np.pi * 20 * t)]))
     assert many["angle"] < 0.1
     assert once["angle_bits"] == pytest.approx(3.5, abs=0.5)  # of 4: 16 groups, 25 blocks
     assert once["norm_bits"] == 0
@@ -241,16 +225,14 @@ def test_what_norm_and_angle_tell_of_known_curves():
 def test_noise_tells_as_much_as_chance():
     rng = np.random.default_rng(0)
     reported = [information(rng.standard_normal((320, 3)), rng.standard_normal((320, 2))) for _ in range(40)]
-    assert np.mean([each["norm"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
-    assert np.mean([each["angle"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
-    for bits in ("norm_bits", "angle_bits"):
-        assert np.mean([each[bits] for each in reported]) == pytest.approx(reported[0]["chance_bits"], rel=0.05)
+    for name, of, near in (("norm", "", 0.2), ("angle", "", 0.2), ("norm", "_bits", 0.05), ("angle", "_bits", 0.05)):
+        mean = np.mean([each[name + of] for each in reported])
+        assert mean == pytest.approx(reported[0]["chance" + of], rel=near)
 
 
 def test_bits_of_an_angle_that_repeats():
     t = np.arange(4096) / 4096
-    circle = np.column_stack([np.cos(8 * np.pi * t), np.sin(8 * np.pi * t)])
-    turned = information(np.column_stack([1 + t, 0 * t, 0 * t]), circle)
+    turned = information(np.column_stack([1 + t, 0 * t, 0 * t]), circle(4 * t))
     assert turned["norm_bits"] == pytest.approx(4, abs=1e-9)
     assert turned["angle_bits"] == pytest.approx(4, abs=0.01)
     # Of 16 shuffled neighbors, how many fall into each of 16 groups: log2 of it, in the mean over the neighbors.
@@ -269,7 +251,7 @@ def test_what_turns_to_and_fro_does_not_wind_and_a_few_rows_apart_at_one_end_are
     assert synthetic.verdicts(HELIX, changed)["winding"] == "fails"
     P = plantings.embed(plantings.coil(400, 4), 48, noise=0.01)
     P[[20, 50]] += np.random.default_rng(0).standard_normal((2, 48)) * 5
-    claim = claims_of(P)["fraying"]
+    claim = synthetic.claims_of(HELIX, {"position_embedding": P})["fraying"]
     assert claim.value > 0.02
     assert claim.verdict == "fails"
 
@@ -290,11 +272,10 @@ def test_first_position_against_others(others, away, verdict):
     rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     rows[list(others)] += 3
     rows[0] += away
-    claim = claims_of(rows)["first-position"]
-    assert metrics_of(rows)["outlier_positions"] == [0, *others]
-    assert claim.value > 5
-    assert claim.verdict == verdict
-    assert (claim.value > claim.chance.limit) == (verdict == "holds")
+    result = synthetic.measure(HELIX, {"position_embedding": rows})
+    assert result.metrics["outlier_positions"] == [0, *others]
+    claim = synthetic.by_id(HELIX, result)["first-position"]
+    assert (claim.value > 5, claim.verdict) == (True, verdict)
 
 
 def test_spaced_out_first_positions():
@@ -307,19 +288,16 @@ def test_spaced_out_first_positions():
     assert metrics_of(rows)["spacing"] == pytest.approx({"first": 1, "early": 1, "last": 1}, rel=1e-3)
 
 
-def plain_norm_cv_permuted(P, outliers, times):
+def cv_of_norms(rows):
+    norms = np.linalg.norm(rows, axis=1)
+    return norms.std() / norms.mean()
+
+
+def plain_norm_cv_permuted(rows):
     """Return the mean cv of norms after shuffling each principal score, through the rows themselves."""
-    start = 100 if len(P) >= 200 else 1
-    rows = np.array([P[t] for t in range(start, len(P)) if t not in outliers])
-    mean = rows.mean(axis=0)
+    mean, rng = rows.mean(axis=0), np.random.default_rng(7)
     u, s, vt = np.linalg.svd(rows - mean, full_matrices=False)
-    rng = np.random.default_rng(7)
-    values = []
-    for _ in range(times):
-        shuffled = np.column_stack([rng.permutation(column) for column in (u * s).T])
-        norms = np.linalg.norm(shuffled @ vt + mean, axis=1)
-        values.append(norms.std() / norms.mean())
-    return np.mean(values)
+    return np.mean([cv_of_norms(rng.permuted(u * s, axis=0) @ vt + mean) for _ in range(40)])
 
 
 @pytest.mark.parametrize("outliers", [(), (0, 120, 150)])
@@ -329,10 +307,9 @@ def test_norm_cv_leaves_out_the_start_and_outliers(n, outliers):
     P[list(outliers)] += 3
     m = metrics_of(P)
     assert m["outlier_positions"] == list(outliers)
-    kept = np.setdiff1d(np.arange(100 if n >= 200 else 1, n), outliers)
-    norms = np.linalg.norm(P[kept], axis=1)
-    assert m["norm_cv"] == pytest.approx(norms.std() / norms.mean())
-    assert m["norm_cv_permuted"] == pytest.approx(plain_norm_cv_permuted(P, outliers, 40), rel=0.05)
+    kept = P[np.setdiff1d(np.arange(100 if n >= 200 else 1, n), outliers)]
+    assert m["norm_cv"] == pytest.approx(cv_of_norms(kept))
+    assert m["norm_cv_permuted"] == pytest.approx(plain_norm_cv_permuted(kept), rel=0.05)
 
 
 def test_the_memory_of_known_curves():
@@ -350,35 +327,25 @@ def test_the_gain_is_over_standing_still():
         assert look["translation_gain"] == pytest.approx(1 - (1 - look["r2_translation"]) / (1 - look["r2_identity"]))
 
 
-def test_cosines_and_norms_of_all_rows(computed):
-    P, result = computed
-    expected = curve.cosine_by_offset(P, len(P) // 2)
-    np.testing.assert_allclose(result.arrays["cosine_by_offset"], expected, atol=1e-6)
-    np.testing.assert_allclose(result.arrays["norms"], np.sqrt((P**2).sum(axis=1)), rtol=1e-6)
-
-
 def test_curves_of_each_range_in_their_own_components():
     P = positions(300, 24).astype(np.float64)
     arrays = measured(P).arrays
+    np.testing.assert_allclose(arrays["norms"], np.sqrt((P**2).sum(axis=1)), rtol=1e-6)
     for name, rows in (("scores", P[1:]), ("scores_late", P[100:]), ("scores_early", P[1:100])):
         centred = rows - rows.mean(axis=0)
         expected = centred @ np.linalg.svd(centred)[2][:3].T
         np.testing.assert_allclose(np.abs(arrays[name][:, :3]), np.abs(expected), atol=1e-5)
 
 
-def plain_share(rows, top):
-    centred = rows - rows.mean(axis=0)
-    return np.mean([sum(float(v @ row) ** 2 for v in top) / float(row @ row) for row in centred])
-
-
 def test_token_share_row_by_row():
     P = positions(256, 48).astype(np.float64)
     E = (0.3 + np.random.default_rng(0).standard_normal((500, 48))).astype(np.float32)
-    rows = P[1:] - P[1:].mean(axis=0)
-    top = np.linalg.svd(rows)[2][:3]
+    away, tokens = (rows - rows.mean(axis=0) for rows in (P[1:], E.astype(np.float64)))
+    top = np.linalg.svd(away)[2][:3]
     found = metrics_of(P, E)["token_share"]
-    assert found["tokens"] == pytest.approx(plain_share(E.astype(np.float64), top), rel=1e-5)
-    assert found["positions"] == pytest.approx(plain_share(P[1:], top))
+    for name, rows in (("tokens", tokens), ("positions", away)):
+        expected = np.mean([np.sum((top @ row) ** 2) / (row @ row) for row in rows])
+        assert found[name] == pytest.approx(expected, rel=1e-5)
     assert found["chance"] == 3 / 48
 
 
@@ -445,12 +412,9 @@ def test_claims_beside_chance(claim, number, value, null, also, verdict):
 def test_every_number_has_its_chance_and_its_interval(n):
     m = synthetic.measure(HELIX, {"position_embedding": positions(n, 20)}).metrics
     for name, nulls in m["chance"].items():
-        interval = m["intervals"][name]
-        if name == "fraying" and n < 200:
-            assert (nulls, interval) == ({}, None)
-            continue
-        assert nulls, name
-        assert interval[0] <= interval[1]
+        interval, short = m["intervals"][name], name == "fraying" and n < 200
+        assert (nulls == {}, interval is None) == (short, short)
+        assert short or interval[0] <= interval[1]
         for null in nulls.values():
             assert null["draws"] >= 99
             assert null["limit"] <= null["median"] if name == "norm_cv" else null["limit"] >= null["median"]
@@ -479,7 +443,7 @@ def hostile():
 @pytest.mark.parametrize("name", hostile())
 def test_hostile_rows_give_numbers_or_null(name):
     result = synthetic.measure(HELIX, {"position_embedding": hostile()[name]})
-    json.dumps(result.metrics, allow_nan=False)
+    synthetic.assert_of_its_type(HELIX, result)
     assert len(HELIX.claims(result)) == 9
     assert all(np.isfinite(array).all() for array in result.arrays.values())
 

@@ -1,5 +1,3 @@
-"""The curve along its positions: known speeds, distances and wave shapes are recovered."""
-
 from functools import partial
 
 import numpy as np
@@ -68,10 +66,8 @@ def test_two_equal_rows_are_named():
 
 
 def test_neighbors_are_told_apart_and_cosines_rebuilt_on_a_helix_and_not_in_noise():
-    helix, noise = (
-        plantings.embed(plantings.coil(N, 3), D, noise=0.001),
-        np.random.default_rng(0).standard_normal((N, D)),
-    )
+    helix = plantings.embed(plantings.coil(N, 3), D, noise=0.001)
+    noise = np.random.default_rng(0).standard_normal((N, D))
     assert along.told_apart(helix)["neighbor_share"] == along.told_apart(helix)["median_offset"] == 1
     assert along.told_apart(noise)["neighbor_share"] < 0.1
     assert along.cosine_rebuilt(helix) > 0.99
@@ -85,7 +81,6 @@ def test_a_curve_of_triangle_waves_that_is_fast_at_its_start():
     arch = synthetic.architecture(n_ctx=N, d_model=D)
     result = synthetic.measure(FINDING, {"position_embedding": P.astype(np.float32)}, arch)
     synthetic.assert_of_its_type(FINDING, result)
-    assert {"turn_rates", "third_harmonics"} <= set(result.arrays)
-    waves = result.metrics["along"]["waves"]
-    assert waves["fit"] > 0.5
+    waves, start = result.metrics["along"]["waves"], result.metrics["along"]["start"]
+    assert (waves["fit"] > 0.5, start["times_median"] > 0) == (True, True)
     assert 0.083 < waves["third_harmonic"] < 0.167
