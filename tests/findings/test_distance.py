@@ -76,7 +76,7 @@ def test_nothing_is_found_where_scores_know_no_distance():
     assert claims_of(result)["first-layer-blind"].verdict == "holds"
     largest, chance = max(row["share"] for row in result.metrics["heads"]), result.metrics["largest_by_chance"]
     assert chance["median"] / 2 < largest < 2 * chance["limit"]
-    assert shares(np.zeros((3, 2, 8)), np.zeros((3, 2))).tolist() == [0, 0]
+    assert shares(np.ones(3) / 3, np.zeros((3, 2, 8)), np.zeros((3, 2))).tolist() == [0, 0]
 
 
 def test_first_layer_that_knows_distances():

@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -86,39 +86,37 @@ class AnchorMetrics(TypedDict):
 
 def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
     """Measure attention to the first token, activations there, and the loss without its row of P."""
-    run = model_of(inputs)
+    run, arch = model_of(inputs), inputs.architecture
     windows = run.windows(WINDOWS, running.SEED, PASSES / WINDOWS)
     n = windows.ids.shape[1]
     early = min(FIRST_QUERY, n // 2)
     begun = first_token.length_of(run, windows)
     parts = (slice(early, n), slice(begun // 2, begun))
     looks, on_windows = first_token.looks_at(run, windows.ids, *parts)
-    stages = [_Sizes(n, inputs.architecture.d_model) for _ in range(inputs.architecture.n_layer + 1)]
+    stages = [_Sizes(np.zeros((n, arch.d_model)), np.zeros(n)) for _ in range(arch.n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, _, states: stages[stage].add(states))
     stage_rows = [sizes.row(layer) for layer, sizes in enumerate(stages)]
     largest_rows = [sizes.largest(layer) for layer, sizes in enumerate(stages)]
     massive = max(range(len(stages)), key=lambda layer: stage_rows[layer]["over_median"])
-    rows = []
-    for index in range(looks.shape[1]):
-        mean = running.mean_over_windows(looks[:, index, 0], windows.files)
-        n_head = inputs.architecture.n_head
-        rows.append(
-            AnchorHeadRow(
-                layer=index // n_head, head=index % n_head, on_first=mean["mean"], low=mean["low"], high=mean["high"]
-            )
+    means = [running.mean_over_windows(on_first, windows.files) for on_first in looks[:, :, 0].T]
+    rows = [
+        AnchorHeadRow(
+            layer=i // arch.n_head, head=i % arch.n_head, on_first=mean["mean"], low=mean["low"], high=mean["high"]
         )
+        for i, mean in enumerate(means)
+    ]
     P = nonconstant_positions(inputs.weights) if run.position_kind == "table" else None
+    costs = None if P is None else _row_costs(run, windows, P[:n])
+    begins = first_token.first_token(run, windows, on_windows, inputs.vocabulary) if arch.causal else None
     queries = np.arange(early, n)
     metrics = AnchorMetrics(
         heads=rows,
-        uniform=float(np.mean(1 / (queries + 1))) if inputs.architecture.causal else 1 / n,
+        uniform=float(np.mean(1 / (queries + 1))) if arch.causal else 1 / n,
         other_positions=float(looks[:, :, 1:].mean(axis=0).max()),
         stages=stage_rows,
         massive_by_chance=stages[massive].chance(),
-        rows=None if P is None else _row_costs(run, windows, P[:n]),
-        first_token=first_token.first_token(run, windows, on_windows, inputs.vocabulary)
-        if inputs.architecture.causal
-        else None,
+        rows=costs,
+        first_token=begins,
         largest=largest_rows,
         one_number=largest.one_number(run, windows, [each.sums for each in stages[:-1]]) if run.predicts else None,
         ran=running.ran(run, windows),
@@ -128,10 +126,9 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
         "stages": table_of("Activations at the first token by layer", AnchorStageRow, stage_rows),
         "largest": table_of("The largest activation by layer", largest.LargestRow, largest_rows),
     }
-    found = metrics["first_token"]
-    if found is not None:
+    if begins is not None:
         title = "Heads that rest on the first token, by kind of tokens"
-        tables["first"] = table_of(title, first_token.FirstTokenRow, found["rows"])
+        tables["first"] = table_of(title, first_token.FirstTokenRow, begins["rows"])
     return Measurements(metrics, tables)
 
 
@@ -139,16 +136,11 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
 class _Sizes:
     """Mean sizes of activations at every position of one stage."""
 
-    n: int
-    d: int
+    sums: Float[Array, "n d"]
+    norms: Float[Array, " n"]
     count: int = 0
     medians: float = 0.0
     top: tuple[float, int, int] = (-1.0, 0, 0)  # the largest |activation|, its position and channel
-    sums: Float[Array, "n d"] = field(init=False)
-    norms: Float[Array, " n"] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.sums, self.norms = np.zeros((self.n, self.d)), np.zeros(self.n)
 
     def add(self, states: Float[Array, "batch n d"]) -> None:
         sizes = np.abs(states)
@@ -164,7 +156,8 @@ class _Sizes:
         return largest / self.medians if self.medians > 0 else np.zeros_like(largest)
 
     def chance(self) -> StoredChance | None:
-        return drawn("other positions", self.over_median()[1:]) if self.n >= FEWEST_POSITIONS else None
+        sizes = self.over_median()
+        return drawn("other positions", sizes[1:]) if len(sizes) >= FEWEST_POSITIONS else None
 
     def largest(self, layer: int) -> largest.LargestRow:
         (size, position, channel), median = self.top, self.medians / self.count

@@ -55,38 +55,34 @@ def _reading(matrix: Matrix) -> Callable[[AttentionMetrics], Evidence | Untested
     return reads
 
 
-def _share(m: AttentionMetrics, source: Source, matrix: Matrix) -> tuple[LayerShare, TurnedBoth] | None:
-    rows = (m["shares"][source] or {}).get(matrix, [])
-    turned = m["chance"]["turned"].get(matrix)
-    first = next((row for row in rows if row["layer"] == 0), None)
-    return None if first is None or turned is None else (first, turned)
+def _share(m: AttentionMetrics, source: Source, matrix: Matrix) -> tuple[LayerShare, TurnedBoth] | Untested:
+    shares, turned = m["shares"][source], m["chance"]["turned"].get(matrix)
+    if shares is None:
+        return Untested("no-positions" if source == "P" else "no-tokens")
+    if source == "P" and "directions_of_P" in m:
+        return Untested("low-rank")
+    first = next((row for row in shares.get(matrix, []) if row["layer"] == 0), None)
+    return Untested("no-matrix") if first is None or turned is None else (first, turned)
 
 
 def _lying(source: Source, matrix: Matrix) -> Callable[[AttentionMetrics], Evidence | Untested]:
     """Return the rule of a claim that a matrix of layer 0 lies in the strongest directions of P or E."""
 
     def lies(m: AttentionMetrics) -> Evidence | Untested:
-        if m["shares"][source] is None:
-            return Untested("no-positions" if source == "P" else "no-tokens")
-        if source == "P" and "directions_of_P" in m:
-            return Untested("low-rank")
         found, by_chance = _share(m, source, matrix), m["chance_share"]
-        if found is None or by_chance >= 1:
-            return Untested("few-directions" if found else "no-matrix")
-        row, turned = found
+        if isinstance(found, Untested) or by_chance >= 1:
+            return found if isinstance(found, Untested) else Untested("few-directions")
 
         def of(share: float | None, chance: Turned | None) -> Evidence | None:
-            if share is None or chance is None:
-                return None
-            null = chance["most"]
-            if null is None:
+            null = None if chance is None else chance["most"]
+            if share is None or null is None:
                 return None
             median, limit = (beyond_chance(value, by_chance) for value in (null["median"], null["limit"]))
             scaled: StoredChance = {**null, "median": median, "limit": limit}
             holds_at = max(BEYOND_CHANCE, clearly_beyond(scaled))
             return Evidence(beyond_chance(share, by_chance), {"share": share}, chance=scaled, holds_at=holds_at)
 
-        return _judged(row, turned, of) or Untested("no-matrix")
+        return _judged(*found, of) or Untested("no-matrix")
 
     return lies
 
@@ -105,20 +101,15 @@ mlp_reads_tokens = claim("mlp-reads-tokens", holds=BEYOND_CHANCE, form=share)(_l
 
 @claim("mlp-ignores-positions", sense="at most", form=share)
 def mlp_ignores(m: AttentionMetrics) -> Evidence | Untested:
-    if m["shares"]["P"] is None:
-        return Untested("no-positions")
-    if "directions_of_P" in m:
-        return Untested("low-rank")
     found = _share(m, "P", "MLP in")
-    if found is None:
-        return Untested("no-matrix")
-    row, turned = found
+    if isinstance(found, Untested):
+        return found
 
     def of(share: float | None, chance: Turned | None) -> Evidence | None:
         null = None if chance is None else chance["least"]
         return None if share is None else Evidence(share, chance=null, holds_at=IGNORES_AT_MOST * m["chance_share"])
 
-    return _judged(row, turned, of) or Untested("no-matrix")
+    return _judged(*found, of) or Untested("no-matrix")
 
 
 @claim("previous-token-head", holds=SMALLEST_WEIGHT, form=share)
@@ -157,17 +148,13 @@ ALONE, WITH_TOKENS = "by position alone", "with tokens added to positions"
 
 def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[Fact]:
     alone, with_tokens = found.metrics["positional_kernels"], found.metrics["token_kernels"]
-    if alone is None:
-        return
-    each = sorted(alone["heads"], key=lambda row: (row["layer"], row["head"]))
-    if len(each) == count:
+    if alone is not None and len(alone["heads"]) == count:
         yield from _lines(found, ALONE, count)
-        yield EntityNumbers(f"strongest offset {ALONE}", [row["peak_offset"] for row in each])
-        yield from _previous(each, ALONE)
-    both = [] if with_tokens is None else sorted(with_tokens["heads"], key=lambda row: (row["layer"], row["head"]))
-    if both and len(both) == count:
+        yield EntityNumbers(f"strongest offset {ALONE}", [row["peak_offset"] for row in alone["heads"]])
+        yield from _previous(alone["heads"], ALONE)
+    if with_tokens is not None and len(with_tokens["heads"]) == count:
         yield from _lines(found, WITH_TOKENS, count)
-        yield from _previous(both, WITH_TOKENS)
+        yield from _previous(with_tokens["heads"], WITH_TOKENS)
 
 
 @claim("query-bias-channel", holds=5.0, partly=3.0, form=two, with_arrays=True)

@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
 from generators.findings.inputs import Weights
-from generators.findings.measured import Interval
-from generators.findings.nulls import RESAMPLES, interval
+from generators.findings.measured import Interval, StoredChance, Table, table_of
+from generators.findings.nulls import RESAMPLES, drawn, interval
 from generators.findings.positional import queries_and_keys, scoring, stream_of, window_of
 from generators.maths.kernels import Kernel, OffsetSums, asked_positions, attention, first_query, uniform_kernel
 from generators.maths.resampling import block_weights, ratio_of
@@ -18,7 +18,9 @@ from generators.maths.resampling import block_weights, ratio_of
 SMALLEST_WEIGHT = 0.5  # smallest weight of a previous-token head at offset 1
 REACH = 32  # offsets stored for the figures, on either side
 PAIRINGS = 100  # random keys per query: the null of positions without order
+RANDOM_KEYS = "the best head's weights on keys drawn at random"
 SEED = 20230810
+K = TypeVar("K")
 
 Head = TypedDict(
     "Head",
@@ -36,31 +38,33 @@ Head = TypedDict(
 )
 
 
-@dataclass(frozen=True)
-class Heads:
-    """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention in layer 0.
+class PositionalKernels(TypedDict):
+    """What every head attends to by position alone; `uniform_at_1` is what uniform attention gives at offset 1.
 
-    The interval is that of the best head's weight at offset 1 (`best_of`), queries resampled in blocks;
-    `uniform_at_1` is what uniform attention gives there in the best head's layer.
+    It is that of the best head's layer, and the interval that of this head's weight at offset 1 (`best_of`), queries
+    resampled in blocks.
     """
 
-    described: list[Head]
-    interval_of_best: Interval
-    kernels: Float[Array, "heads offsets"]
-    uniform: Kernel
+    first_query: int
+    causal: bool
     uniform_at_1: float
-    unordered: Float[Array, " draws"]  # the largest mean weight of any head, keys drawn at random
-
-    def near(self) -> dict[str, Array]:
-        near = np.abs(self.uniform.offsets) <= REACH
-        return {
-            "kernel_offsets": self.uniform.offsets[near].astype(np.int32),
-            "kernels": self.kernels[:, near].astype(np.float32),
-            "uniform_kernel": self.uniform.mean[near].astype(np.float32),
-        }
+    heads: list[Head]
+    interval_of_best: Interval
 
 
-def positional_heads(weights: Weights, architecture: Architecture, P: Float[Array, "n d"]) -> Heads:
+@dataclass(frozen=True)
+class Looked(Generic[K]):
+    """What heads attend to, and the largest mean weight of any of them on keys drawn at random."""
+
+    kernels: K
+    chance: StoredChance
+    table: Table
+    arrays: dict[str, Array]
+
+
+def positional_heads(
+    weights: Weights, architecture: Architecture, P: Float[Array, "n d"]
+) -> Looked[PositionalKernels]:
     """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
     described, means, at_1 = [], [], []
     stream, unordered = stream_of(weights, architecture, P), np.zeros(PAIRINGS)
@@ -80,7 +84,21 @@ def positional_heads(weights: Weights, architecture: Architecture, P: Float[Arra
         uniform_kernel(len(P), architecture.causal, window_of(architecture, layer))
         for layer in (0, described[best]["layer"])
     )
-    return Heads(described, _interval(at_1[best]), np.stack(means), uniform, of_best.at(1), unordered)
+    near = np.abs(uniform.offsets) <= REACH
+    kernels = PositionalKernels(
+        first_query=first_query(len(P)),
+        causal=architecture.causal,
+        uniform_at_1=of_best.at(1),
+        heads=described,
+        interval_of_best=_interval(at_1[best]),
+    )
+    arrays = {
+        "kernel_offsets": uniform.offsets[near].astype(np.int32),
+        "kernels": np.stack(means)[:, near].astype(np.float32),
+        "uniform_kernel": uniform.mean[near].astype(np.float32),
+    }
+    table = table_of("What each head attends to if it sees positions alone", Head, described)
+    return Looked(kernels, drawn(RANDOM_KEYS, unordered), table, arrays)
 
 
 def counted_queries(n: int) -> Int[Array, " queries"]:

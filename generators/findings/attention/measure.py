@@ -1,25 +1,18 @@
 from collections.abc import Iterator, Mapping
-from typing import Literal, NotRequired
+from typing import Any, Literal, NotRequired
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.attention.heads import Head, Heads, positional_heads
+from generators.findings.attention.heads import Looked, PositionalKernels, positional_heads
 from generators.findings.attention.query_bias import QueryBias, query_bias
-from generators.findings.attention.with_tokens import (
-    Seen,
-    TokenHead,
-    TokenKernels,
-    can_have_tokens,
-    kernels_with_tokens,
-)
+from generators.findings.attention.with_tokens import TokenKernels, can_have_tokens, kernels_with_tokens
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
-from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
+from generators.findings.measured import Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, drawn, strictest
 from generators.findings.sizes import InStream, check_positions, check_width, nonconstant_positions
-from generators.maths.kernels import first_query
 from generators.maths.resampling import Sense
 from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import (
@@ -66,19 +59,6 @@ ByMatrix = dict[Matrix, list[LayerShare]]
 class Shares(TypedDict):
     P: ByMatrix | None
     E: ByMatrix | None
-
-
-class PositionalKernels(TypedDict):
-    """What every head attends to by position alone; `uniform_at_1` is what uniform attention gives at offset 1.
-
-    It is that of the best head's layer, and the interval that of this head's weight at offset 1.
-    """
-
-    first_query: int
-    causal: bool
-    uniform_at_1: float
-    heads: list[Head]
-    interval_of_best: Interval
 
 
 class Turned(TypedDict):
@@ -128,15 +108,6 @@ class AttentionMetrics(TypedDict):
     directions_of_P: NotRequired[int]
 
 
-class ShareRow(TypedDict):
-    layer: int
-    matrix: Matrix
-    in_P: float | None
-    in_P_folded: float | None
-    in_E: float | None
-    in_E_folded: float | None
-
-
 def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     """Measure how attention weights and MLP inputs overlap with P and E, and what positions alone attend to."""
     weights, architecture = inputs.weights, inputs.architecture
@@ -145,35 +116,36 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     n, d = min(len(weights[EMBEDDING[source]]) for source in sides), weights["blocks.0.attn.q"].shape[0]
     k = subspace_size(n, d)
     bases: Bases = {source: right_singular_vectors(rows, d) for source, rows in sides.items()}
-    shares = _share_rows(weights, architecture.n_layer, bases, k)
+    shares, rows = _shares(weights, architecture.n_layer, bases, k)
     top5, panels = _layer_0(weights, bases)
-    heads = None if P is None else positional_heads(weights, architecture, P)
-    with_tokens = P is not None and can_have_tokens(weights, architecture)
-    seen = kernels_with_tokens(inputs, P) if P is not None and with_tokens else None
+    alone = None if P is None else positional_heads(weights, architecture, P)
+    can = can_have_tokens(weights, architecture)
+    with_tokens = kernels_with_tokens(inputs, P) if P is not None and can else None
     bias, bias_table, bias_arrays = query_bias(weights, architecture)
     metrics = AttentionMetrics(
         k=k,
         chance_share=k / d,
         chance_top5=CORNER**2 / d,
-        shares=_shares(shares, bases),
+        shares=shares,
         top5=top5,
         reads=_reads(weights, sides["P"]) if "P" in sides else {},
-        positional_kernels=None if heads is None else _kernels(heads, n, architecture.causal),
-        token_kernels=None if seen is None else seen.kernels,
+        positional_kernels=None if alone is None else alone.kernels,
+        token_kernels=None if with_tokens is None else with_tokens.kernels,
         query_bias=bias,
         chance={
             "turned": _turned(weights, k, sides, bases),
-            "previous_token": None if heads is None else _on_random_keys(heads.unordered),
-            "previous_token_with_tokens": None if seen is None else _on_random_keys(seen.unordered),
+            "previous_token": None if alone is None else alone.chance,
+            "previous_token_with_tokens": None if with_tokens is None else with_tokens.chance,
         },
         n_layers=architecture.n_layer,
         n_heads=architecture.n_head,
     )
     if "P" in sides and (directions := numerical_rank(sides["P"])) < k:
         metrics["directions_of_P"] = directions
-    near = {} if heads is None else heads.near()
-    arrays = {**panels, **near, **_near(seen), **bias_arrays}
-    return Measurements(metrics, _tables(metrics, shares) | bias_table, arrays)
+    looked: dict[str, Looked[Any] | None] = {"positional_kernels": alone, "token_kernels": with_tokens}
+    tables = _tables(metrics, rows) | {name: one.table for name, one in looked.items() if one is not None}
+    arrays = {name: array for one in looked.values() if one is not None for name, array in one.arrays.items()}
+    return Measurements(metrics, tables | bias_table, panels | arrays | bias_arrays)
 
 
 def _positions(weights: Weights) -> Float[Array, "n d"] | None:
@@ -197,25 +169,6 @@ def _sides(weights: Weights) -> dict[Source, Array]:
     for rows in sides.values():
         check_width(rows, weights["blocks.0.attn.q"])
     return sides
-
-
-def _kernels(heads: Heads, n: int, causal: bool) -> PositionalKernels:
-    return {
-        "first_query": first_query(n),
-        "causal": causal,
-        "uniform_at_1": heads.uniform_at_1,
-        "heads": heads.described,
-        "interval_of_best": heads.interval_of_best,
-    }
-
-
-def _near(seen: Seen | None) -> dict[str, Array]:
-    if seen is None:
-        return {}
-    return {
-        "token_kernel_offsets": seen.offsets.astype(np.int32),
-        "token_kernels": seen.near.astype(np.float32),
-    }
 
 
 def _centred(rows: Float[Array, "rows d"]) -> Float[Array, "rows d"]:
@@ -286,10 +239,6 @@ def _stricter(
     return strictest((drawn(TURNED, turned, sense), drawn(REORDERED, others, sense)), sense)
 
 
-def _on_random_keys(unordered: Float[Array, " draws"]) -> StoredChance:
-    return drawn("the best head's weights on keys drawn at random", unordered)
-
-
 def _matrices(weights: Weights, layer: int) -> Iterator[tuple[Matrix, Array, Array | None]]:
     for name, role in ROLES.items():
         if f"blocks.{layer}.{role}" not in weights:
@@ -299,37 +248,19 @@ def _matrices(weights: Weights, layer: int) -> Iterator[tuple[Matrix, Array, Arr
         yield name, W, None if gain is None else gain[:, None] * W
 
 
-def _share_rows(weights: Weights, n_layer: int, bases: Bases, k: int) -> list[ShareRow]:
+def _shares(weights: Weights, n_layer: int, bases: Bases, k: int) -> tuple[Shares, list[dict[str, Any]]]:
+    """Return the shares of all layers by embedding and matrix, and as rows of a table."""
     top = {source: basis[:, :k].astype(np.float32) for source, basis in bases.items()}
-
-    def share(W: Array | None, source: Source) -> float | None:
-        return None if W is None or source not in top else energy_share(W, top[source])
-
-    return [
-        {
-            "layer": layer,
-            "matrix": name,
-            "in_P": share(W, "P"),
-            "in_P_folded": share(folded, "P"),
-            "in_E": share(W, "E"),
-            "in_E_folded": share(folded, "E"),
-        }
-        for layer in range(n_layer)
-        for name, W, folded in _matrices(weights, layer)
-    ]
-
-
-def _shares(rows: list[ShareRow], bases: Bases) -> Shares:
-    def by_matrix(raw: Literal["in_P", "in_E"], folded: Literal["in_P_folded", "in_E_folded"]) -> ByMatrix:
-        found: ByMatrix = {name: [] for name in ROLES}
-        for row in rows:
-            found[row["matrix"]].append({"layer": row["layer"], "raw": row[raw], "folded": row[folded]})
-        return {name: layers for name, layers in found.items() if layers}
-
-    return {
-        "P": by_matrix("in_P", "in_P_folded") if "P" in bases else None,
-        "E": by_matrix("in_E", "in_E_folded") if "E" in bases else None,
-    }
+    found: dict[Source, ByMatrix] = {source: {} for source in bases}
+    rows: list[dict[str, Any]] = []
+    for layer in range(n_layer):
+        for name, W, folded in _matrices(weights, layer):
+            rows.append({"layer": layer, "matrix": name})
+            for source, axes in top.items():
+                both = energy_share(W, axes), None if folded is None else energy_share(folded, axes)
+                found[source].setdefault(name, []).append({"layer": layer, "raw": both[0], "folded": both[1]})
+                rows[-1] |= {f"in_{source}": both[0], f"in_{source}_folded": both[1]}
+    return {"P": found.get("P"), "E": found.get("E")}, rows
 
 
 def _layer_0(
@@ -358,34 +289,15 @@ def _corner(overlaps: Float[Array, "p q"]) -> float:
     return float(overlaps[:CORNER, :CORNER].sum())
 
 
-def _tables(metrics: AttentionMetrics, shares: list[ShareRow]) -> dict[str, Table]:
+def _tables(metrics: AttentionMetrics, shares: list[dict[str, Any]]) -> dict[str, Table]:
     corners = [
         {"embedding": source, "matrix": name, **both, "chance": metrics["chance_top5"]}
         for source, matrices in metrics["top5"].items()
         for name, both in matrices.items()
     ]
-    absent = {
-        f"in_{source}{how}" for source in ("P", "E") if source not in metrics["top5"] for how in ("", "_folded")
-    }
+    title = f"Share of each matrix in the top {metrics['k']} directions; chance {metrics['chance_share']:.4f}"
+    of_five = "Layer 0: squared overlap of the five leading directions with five of P or E"
     return {
-        "shares": table_of(
-            f"Share of each matrix in the top {metrics['k']} directions; chance {metrics['chance_share']:.4f}",
-            [column for column in ShareRow.__annotations__ if column not in absent],
-            shares,
-        ),
-        "top5": table_of(
-            "Layer 0: squared overlap of the five leading directions with five of P or E", corners[0], corners
-        ),
-        **_kernel_tables(metrics["positional_kernels"], metrics["token_kernels"]),
+        "shares": table_of(title, shares[0], shares),
+        "top5": table_of(of_five, corners[0], corners),
     }
-
-
-def _kernel_tables(alone: PositionalKernels | None, with_tokens: TokenKernels | None) -> dict[str, Table]:
-    found = {}
-    if alone is not None:
-        title = "What each head attends to if it sees positions alone"
-        found["positional_kernels"] = table_of(title, Head, alone["heads"])
-    if with_tokens is not None:
-        title = f"What each head attends to with tokens on the positions ({with_tokens['draws']} draws)"
-        found["token_kernels"] = table_of(title, TokenHead, with_tokens["heads"])
-    return found

@@ -15,14 +15,17 @@ from typing_extensions import TypedDict
 from generators.base.architecture import Architecture
 from generators.findings.attention.heads import (
     PAIRINGS,
+    RANDOM_KEYS,
     REACH,
     SEED,
     SMALLEST_WEIGHT,
+    Looked,
     best_of,
     random_keys,
 )
 from generators.findings.inputs import Frequency, Inputs, Weights
-from generators.findings.nulls import RESAMPLES, interval
+from generators.findings.measured import table_of
+from generators.findings.nulls import RESAMPLES, drawn, interval
 from generators.findings.positional import score_scale, scoring, window_of
 from generators.maths.kernels import Scoring, first_query
 from generators.maths.resampling import item_weights
@@ -58,23 +61,13 @@ class TokenKernels(TypedDict):
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Attention near the query for every head, mean over draws, and what it would be if positions had no order."""
-
-    kernels: TokenKernels
-    near: Float[Array, "heads offsets"]
-    offsets: Int[Array, " offsets"]
-    unordered: Float[Array, " draws"]
-
-
-@dataclass(frozen=True)
 class _Sample:
     pool: Float[Array, "pool d"]
     tokens: Int[Array, "draws n"]
     queries: Int[Array, "draws queries"]
 
 
-def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
+def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Looked[TokenKernels]:
     """Return what heads attend to for inputs E[u] + P, u drawn by frequency, 64 draws for all positions."""
     sample, drawn_by = _sample(inputs, len(P))
     offsets = _offsets(sample.queries, len(P), inputs.architecture.causal)
@@ -94,7 +87,9 @@ def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
         heads=heads,
         interval_of_best=_interval(near[best, :, offsets == 1].ravel()),
     )
-    return Seen(kernels, mean, offsets, unordered)
+    arrays = {"token_kernel_offsets": offsets.astype(np.int32), "token_kernels": mean.astype(np.float32)}
+    table = table_of(f"What each head attends to with tokens on the positions ({DRAWS} draws)", TokenHead, heads)
+    return Looked(kernels, drawn(RANDOM_KEYS, unordered), table, arrays)
 
 
 def can_have_tokens(weights: Weights, architecture: Architecture) -> bool:

@@ -17,7 +17,6 @@ from generators.maths.kernels import Scoring, by_head, first_query
 GROUP = 10  # positions averaged together, as Yedidia did
 FIRST = (0,)  # row excluded from averaging
 QUERIES = 64  # query positions, spread over those that count
-
 COMPONENTS = 24  # principal components used
 
 
@@ -115,7 +114,8 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
         raise NotApplicableError("The rows of P are alike, all or all but the first: there is nothing to blur.")
     check_width(InStream(weights)["position_embedding"], weights["blocks.0.attn.q"])
     reason = why_not(weights, architecture)
-    arrays, variance = ({}, 0.0) if reason else _reduced(inputs, P)
+    found, variance = (None, 0.0) if reason else reduce(weights, architecture, P)
+    arrays = {} if found is None else found.arrays()
     if not all(np.isfinite(array).all() for array in arrays.values()):
         reason, arrays = "its numbers are too large for the half precision in which a page has them", {}
     reduced = None if reason else Reduced.of_arrays(arrays)
@@ -126,7 +126,7 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
         queries=len(queries),
         causal=architecture.causal,
         heads=rows,
-        uniform=_previous(_uniform(len(P), queries, architecture.causal), queries),
+        uniform=float(np.mean(1 / (queries + 1))) if architecture.causal else 1 / len(P),
         reduction=None if reduced is None else _reduction(reduced, variance, rows),
         why_not=reason,
         n_positions=len(P),
@@ -174,16 +174,6 @@ def _heads(inputs: Inputs, P: Rows, at: Int[Array, " m"], reduced: Reduced | Non
 
 def _previous(attention: Float[Array, "m n"], at: Int[Array, " m"]) -> float:
     return float(attention[np.arange(len(at)), at - 1].mean())
-
-
-def _uniform(n: int, at: Int[Array, " m"], causal: bool) -> Float[Array, "m n"]:
-    nothing = np.zeros((n, 1))
-    return looks(nothing[at], nothing, at, Scoring(causal))
-
-
-def _reduced(inputs: Inputs, P: Rows) -> tuple[dict[str, Array], float]:
-    reduced, variance = reduce(inputs.weights, inputs.architecture, P)
-    return reduced.arrays(), variance
 
 
 def _reduction(reduced: Reduced, variance: float, rows: list[BlurredHeadRow]) -> Reduction:
@@ -237,20 +227,16 @@ def _of_layer(
     norm, d = f"blocks.{layer}.ln1", basis.shape[1]
     gain, shift = weights.get(f"{norm}.gain"), weights.get(f"{norm}.bias")
     read = np.vstack([basis if gain is None else basis * gain, np.zeros(d) if shift is None else shift])
-    heads = {"q": architecture.n_head, "k": architecture.n_kv_head or architecture.n_head}
-    queries, keys = (
-        _affine(read, weights[role], weights.get(f"{role}.bias"), heads[role[-1]])
-        for role in (f"blocks.{layer}.attn.q", f"blocks.{layer}.attn.k")
-    )
+
+    def affine(name: str, n_head: int) -> Float[Array, "heads z d_head"]:
+        """Return what each head makes of the basis; the bias goes with the last coordinate, which is always 1."""
+        role = f"blocks.{layer}.attn.{name}"
+        made = by_head(read, weights[role], None, n_head).astype(np.float64)
+        if f"{role}.bias" in weights:
+            made[:, -1] += np.asarray(weights[f"{role}.bias"], np.float64).reshape(n_head, -1)
+        return made
+
+    queries = affine("q", architecture.n_head)
+    keys = affine("k", architecture.n_kv_head or architecture.n_head)
     keys = np.repeat(keys, len(queries) // len(keys), axis=0)
     return queries @ keys.transpose(0, 2, 1) * score_scale(architecture, queries.shape[-1], layer)
-
-
-def _affine(
-    read: Float[Array, "z d"], weight: Float[Array, "d a"], bias: Float[Array, " a"] | None, n_head: int
-) -> Float[Array, "heads z d_head"]:
-    """Return what each head makes of the basis; the bias goes with the last coordinate, which is always 1."""
-    made = by_head(read, weight, None, n_head).astype(np.float64)
-    if bias is not None:
-        made[:, -1] += np.asarray(bias, np.float64).reshape(n_head, -1)
-    return made

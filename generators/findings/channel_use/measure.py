@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from generators.base.runs import Run, WindowLoss, Windows
 from generators.findings.inputs import Inputs, model_of
-from generators.findings.measured import Measurements, table_of
+from generators.findings.measured import Measurements, row_of, table_of
 from generators.findings.running import SEED, Ran, first_windows, mean_over_windows, ran
 from generators.findings.sizes import nonconstant_positions
 from generators.maths.channels import consistent_channel
@@ -90,7 +90,12 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     before = loss.per_window(base.see if run.predicts else None)
     means = run.stage_means(windows.ids).mean(axis=1)
     last = not inputs.architecture.post_norm  # models that end with a block have no final norm
-    rows = [_held(run, loss, one, means, before, windows.files, base, last) for one in named]
+    rows = []
+    for channel, why in named:
+        now, held = _held(run, loss, channel, means, base, last)
+        cost = mean_over_windows(now - before, windows.files)
+        found = {"cost": cost["mean"], "low": cost["low"], "high": cost["high"], "unigram_rho": held.rho(base)}
+        rows.append(row_of(ChannelUseRow, held, channel=channel, why=why, **found))
     batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS)) if wide else windows
     channels = sorted({*drawn_to_sweep(inputs.architecture.d_model), *(channel for channel, _ in named)})
     swept = _swept(run, batch, channels, means, log_frequency, last)
@@ -150,10 +155,8 @@ def _swept(
     before = loss.per_window(base.see if run.predicts else None)
     rows = []
     for channel in channels:
-        held = base.anew()
-        with run.held([channel], means[:, [channel]], last=last):
-            cost = float((loss.per_window(held.see if run.predicts else None) - before).mean())
-        rows.append(SweptRow(channel=channel, cost=cost, unigram_rho=held.rho(base)))
+        now, held = _held(run, loss, channel, means, base, last)
+        rows.append(SweptRow(channel=channel, cost=float((now - before).mean()), unigram_rho=held.rho(base)))
     return rows
 
 
@@ -161,11 +164,11 @@ class _Predictions:
     """The mean log-probability of every token, and the divergence from the distribution of frequencies."""
 
     def __init__(self, log_frequency: Float[Array, " V"] | None, *, divergence: bool = True) -> None:
-        self._log_frequency = log_frequency
-        self._unigram: Array | None = None
+        self.log_frequency = log_frequency
+        self.unigram: Array | None = None
         if log_frequency is not None and divergence:
             known = np.where(np.isfinite(log_frequency), log_frequency, np.nanmin(log_frequency))
-            self._unigram = (known - np.logaddexp.reduce(known)).astype(np.float32)
+            self.unigram = (known - np.logaddexp.reduce(known)).astype(np.float32)
         self._sums: Array | None = None
         self._count, self._divergence = 0, 0.0
 
@@ -173,8 +176,8 @@ class _Predictions:
         sums = predictions.sum(axis=0, dtype=np.float64)
         self._sums = sums if self._sums is None else self._sums + sums
         self._count += len(wanted)
-        if self._unigram is not None:
-            apart = predictions - self._unigram
+        if self.unigram is not None:
+            apart = predictions - self.unigram
             self._divergence += float(np.einsum("tv,tv->", np.exp(predictions), apart))
 
     @property
@@ -183,41 +186,23 @@ class _Predictions:
 
     @property
     def divergence(self) -> float | None:
-        return self._divergence / self._count if self._count and self._unigram is not None else None
+        return self._divergence / self._count if self._count and self.unigram is not None else None
 
     def rho(self, before: "_Predictions") -> float | None:
-        now, then, log_frequency = self.mean, before.mean, self._log_frequency
+        now, then, log_frequency = self.mean, before.mean, self.log_frequency
         if now is None or then is None or log_frequency is None:
             return None
         known = np.isfinite(log_frequency)
         return spearman((now - then)[known], log_frequency[known])
 
-    def anew(self) -> "_Predictions":
-        return _Predictions(self._log_frequency, divergence=self._unigram is not None)
-
 
 def _held(
-    run: Run,
-    loss: WindowLoss,
-    chosen: tuple[int, Why],
-    means: Float[Array, "stages d"],
-    before: Float[Array, " windows"],
-    files: Int[Array, " windows"],
-    base: _Predictions,
-    last: bool,
-) -> ChannelUseRow:
-    (channel, why), held = chosen, base.anew()
+    run: Run, loss: WindowLoss, channel: int, means: Float[Array, "stages d"], base: _Predictions, last: bool
+) -> tuple[Float[Array, " windows"], _Predictions]:
+    """Return the loss and the predictions with a channel held at its mean."""
+    held = _Predictions(base.log_frequency, divergence=base.unigram is not None)
     with run.held([channel], means[:, [channel]], last=last):
-        cost = mean_over_windows(loss.per_window(held.see if run.predicts else None) - before, files)
-    return ChannelUseRow(
-        channel=channel,
-        why=why,
-        cost=cost["mean"],
-        low=cost["low"],
-        high=cost["high"],
-        unigram_rho=held.rho(base),
-        divergence=held.divergence,
-    )
+        return loss.per_window(held.see if run.predicts else None), held
 
 
 def _values(

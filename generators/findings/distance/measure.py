@@ -7,8 +7,8 @@ from generators.base.architecture import Architecture
 from generators.base.runs import Run, Windows
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
-from generators.findings.nulls import DRAWS, drawn
-from generators.findings.running import SEED, WINDOWS, Ran, interval_over_windows, ran
+from generators.findings.nulls import DRAWS, drawn, interval
+from generators.findings.running import SEED, WINDOWS, Ran, file_weights, ran
 from generators.findings.sizes import nonconstant_positions
 
 REACH = 64  # offsets: 0 to 63 tokens back
@@ -46,16 +46,12 @@ def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
     windows = run.windows(WINDOWS, SEED)
     offsets = _offsets(windows, inputs.architecture)
     profiles, squares, queries = _scores(run, windows, offsets)
-    heads, n_head = profiles.shape[1], inputs.architecture.n_head
-    explained = shares(profiles, squares)
+    (count, heads, _), n_head = profiles.shape, inputs.architecture.n_head
+    explained = shares(np.full(count, 1 / count), profiles, squares)
     rows = []
-    for head in range(heads):
-        low, high = interval_over_windows(
-            lambda weights, head=head: _weighted(weights, profiles[:, head], squares[:, head]),  # type: ignore[misc]
-            windows.files,
-        )
+    for head, share in enumerate(explained.tolist()):
+        low, high = interval(shares(file_weights(windows.files), profiles[:, head], squares[:, head]))
         peak = int(offsets[np.argmax(profiles[:, head].mean(axis=0))])
-        share = float(explained[head])
         rows.append(DistanceRow(layer=head // n_head, head=head % n_head, share=share, low=low, high=high, peak=peak))
     metrics = DistanceMetrics(
         heads=rows,
@@ -121,21 +117,13 @@ def _queries(windows: Windows, offsets: Int[Array, " offsets"]) -> tuple[int, in
 
 
 def shares(
-    profiles: Float[Array, "windows heads offsets"], squares: Float[Array, "windows heads"]
-) -> Float[Array, " heads"]:
+    weights: Float[Array, "*draws windows"],
+    profiles: Float[Array, "windows *heads offsets"],
+    squares: Float[Array, "windows *heads"],
+) -> Float[Array, "..."]:
     """Return which share of the variance of centred scores the mean profile explains; of nothing, 0."""
-    wholes = squares.mean(axis=0)
-    explained = np.sum(profiles.mean(axis=0) ** 2, axis=-1)
-    return np.divide(explained, wholes, out=np.zeros_like(wholes), where=wholes > 0)
-
-
-def _weighted(
-    weights: Float[Array, "draws windows"],
-    profiles: Float[Array, "windows offsets"],
-    squares: Float[Array, " windows"],
-) -> Float[Array, " draws"]:
-    wholes = weights @ squares
-    explained = np.sum((weights @ profiles) ** 2, axis=-1)
+    wholes = np.tensordot(weights, squares, 1)
+    explained = np.sum(np.tensordot(weights, profiles, 1) ** 2, axis=-1)
     return np.divide(explained, wholes, out=np.zeros_like(wholes), where=wholes > 0)
 
 

@@ -117,10 +117,7 @@ def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
         _compare(metrics, E, tokens, {name: column[tokens.known] for name, column in candidates.items()})
     columns = {"norm": tokens.norms, "channel": values, "contrast": E[:, contrast], "svd_0": first}
     arrays = {**_arrays(tokens, columns), "rho_frequency": rho["frequency"].astype(np.float32)}
-    shown = tables(
-        tokens, values, metrics["channel_rho"], metrics["frequency_channel"]["rho"], metrics["correlations"]
-    )
-    return Measurements(metrics, shown, arrays)
+    return Measurements(metrics, _tables(metrics, tokens, values), arrays)
 
 
 def _frequencies(frequencies: tuple[Frequency, ...], V: int) -> tuple[list[FrequencySource], Float[Array, " V"]]:
@@ -231,23 +228,20 @@ def _arrays(tokens: chances.FrequencyTokens, columns: dict[str, Float[Array, " V
     return {**arrays, "token_id": ids.astype(np.int32), **names(tokens.vocabulary, ids)}
 
 
-def tables(
-    tokens: chances.FrequencyTokens,
-    values: Float[Array, " V"],
-    rhos: ChannelRhos,
-    rho: float,
-    pairs: list[chances.Correlation],
+def _tables(
+    metrics: FrequencyMetrics, tokens: chances.FrequencyTokens, values: Float[Array, " V"]
 ) -> dict[str, Table]:
-    strongest, ends, odd = _strongest(rhos), _extremes(tokens, values), _against_the_trend(tokens, values, rho)
+    strongest, ends = _strongest(metrics["channel_rho"]), _extremes(tokens, values)
+    odd = _against_the_trend(tokens, values, metrics["frequency_channel"]["rho"])
     against = "Tokens that buck the trend: far more or less frequent than the channel suggests"
     found = {
         "channels": table_of("The channels that go with frequency most", strongest[0], strongest),
         "extremes": table_of("The tokens at either end of the frequency channel", ends[0], ends),
         "against_the_trend": table_of(against, odd[0], odd),
     }
-    if pairs:
+    if metrics["correlations"]:
         title = "The three candidates, with frequency and with one another"
-        found["correlations"] = table_of(title, chances.Correlation, pairs)
+        found["correlations"] = table_of(title, chances.Correlation, metrics["correlations"])
     return found
 
 
