@@ -68,45 +68,33 @@ def compute(weights, arch, frequencies=()):
     return synthetic.measure(ATTENTION, weights, arch, frequencies=frequencies)
 
 
-class Plain:
-    """What heads attend to in every draw. Only which tokens stand where is taken from what is tested."""
+def plain_heads(weights, arch):
+    """Return every head's mean weight by offset, its mean at 1 in every draw, and its means on random keys.
 
-    def __init__(self, weights, arch, frequencies=()):
-        self.weights = {role: array.astype(np.float64) for role, array in weights.items()}
-        self.arch, self.n = arch, arch.n_ctx
-        self.sample = with_tokens._sample(Inputs(weights, arch, frequencies=tuple(frequencies)), self.n)[0]
-        E = self.weights["token_embedding"]
-        ids = {row.tobytes(): token for token, row in enumerate(E)}
-        pool = [ids[(row / arch.embedding_scale).tobytes()] for row in self.sample.pool]
-        self.tokens = [[pool[index] for index in tokens] for tokens in self.sample.tokens]
-
-    def attention(self, layer, head, draw):
-        """Return {query: its weights on the keys it sees}, where it reads E[u] + P and what the model adds."""
-        rows = self.weights["token_embedding"][self.tokens[draw]] * self.arch.embedding_scale
-        rows = rows + self.weights["position_embedding"] + self.weights.get("token_type_embedding", [0])[0]
-        found = attention_to(rows, self.weights, self.arch, layer)[head]
-        return {query: found[query][: query + 1 if self.arch.causal else None] for query in self.sample.queries[draw]}
-
-    def heads(self):
-        """Yield every head's mean weight by offset, its mean at 1 in every draw, and its means on random keys."""
-        for layer in range(self.arch.n_layer):
-            for head in range(self.arch.n_head):
-                by_offset, at_1, at_random = defaultdict(list), [], []
-                window = self.arch.windows[layer] if self.arch.windows else None
-                for draw in range(len(self.tokens)):
-                    attention = self.attention(layer, head, draw)
-                    here = defaultdict(list)
-                    for query, weight in attention.items():
-                        for key, value in enumerate(weight):
-                            here[query - key].append(value)
-                    for offset, values in here.items():
-                        by_offset[offset].append(np.mean(values))
-                    at_1.append(np.mean(here[1]))
-                    keys = random_keys(np.array(list(attention)), self.n, self.arch.causal, window)
-                    rows = [weight[keys[row]] for row, weight in enumerate(attention.values())]
-                    at_random.append(np.mean(rows, axis=0))
-                mean = {offset: np.mean(values) for offset, values in by_offset.items()}
-                yield (layer, head), mean, np.array(at_1), np.mean(at_random, axis=0)
+    It reads E[u] + P and what the model adds. Only which tokens stand where is taken from what is tested.
+    """
+    exact, n = {role: array.astype(np.float64) for role, array in weights.items()}, arch.n_ctx
+    sample = with_tokens._sample(Inputs(weights, arch), n)[0]
+    ids = {(row * arch.embedding_scale).tobytes(): token for token, row in enumerate(exact["token_embedding"])}
+    pool = np.array([ids[row.tobytes()] for row in sample.pool])
+    by_offset, at_random = defaultdict(list), []
+    for tokens, queries in zip(sample.tokens, sample.queries, strict=True):
+        rows = exact["token_embedding"][pool[tokens]] * arch.embedding_scale
+        rows = rows + exact["position_embedding"] + exact.get("token_type_embedding", [0])[0]
+        layers = [attention_to(rows, exact, arch, layer) for layer in range(arch.n_layer)]
+        keys = [random_keys(queries, n, arch.causal, window) for window in arch.windows or [None] * arch.n_layer]
+        at_random.append([
+            np.mean([head[query, keys[layer][row]] for row, query in enumerate(queries)], axis=0)
+            for layer, heads in enumerate(layers) for head in heads
+        ])  # fmt: skip
+        heads, here = np.concatenate(layers), defaultdict(list)
+        for query in queries:
+            for key in range(query + 1 if arch.causal else n):
+                here[query - key].append(heads[:, query, key])
+        for offset, values in here.items():
+            by_offset[offset].append(np.mean(values, axis=0))
+    means = {offset: np.mean(values, axis=0) for offset, values in by_offset.items()}
+    return means, np.array(by_offset[1]), np.mean(at_random, axis=0)
 
 
 @pytest.mark.parametrize("types", [False, True], ids=["", "token types"])
@@ -118,17 +106,17 @@ def test_kernels_with_tokens_are_those_of_a_plain_computation(case, types):
     result = compute(weights, arch)
     described = result.metrics["token_kernels"]["heads"]
     offsets, kernels = result.arrays["token_kernel_offsets"].tolist(), result.arrays["token_kernels"]
-    plain = list(Plain(weights, arch).heads())
-    for ((layer, head), mean, _, _), reported, kernel in zip(plain, described, kernels, strict=True):
-        assert offsets == sorted(offset for offset in mean if abs(offset) <= 32)
-        np.testing.assert_allclose(kernel, [mean[offset] for offset in offsets], rtol=1e-3, atol=1e-6)
-        peak = max(offsets, key=mean.__getitem__)
-        assert (reported["layer"], reported["head"], reported["peak_offset"]) == (layer, head, peak)
-        assert reported["weight_at_0"] == pytest.approx(mean[0], rel=1e-3)
-        assert reported["weight_at_1"] == pytest.approx(mean[1], rel=1e-3)
-        assert reported["previous_token_head"] is bool(peak == 1 and mean[1] >= 0.5)
-    chance = np.max([at_random for *_, at_random in plain], axis=0)
-    stored = result.metrics["chance"]["previous_token_with_tokens"]
+    means, _, at_random = plain_heads(weights, arch)
+    assert offsets == sorted(offset for offset in means if abs(offset) <= 32)
+    expected = np.array([means[offset] for offset in offsets]).T
+    np.testing.assert_allclose(kernels, expected, rtol=1e-3, atol=1e-6)
+    for index, (reported, kernel) in enumerate(zip(described, expected, strict=True)):
+        peak, at_1 = offsets[kernel.argmax()], means[1][index]
+        assert (reported["layer"], reported["head"]) == divmod(index, arch.n_head)
+        assert (reported["peak_offset"], reported["previous_token_head"]) == (peak, bool(peak == 1 and at_1 >= 0.5))
+        assert reported["weight_at_0"] == pytest.approx(means[0][index], rel=1e-3)
+        assert reported["weight_at_1"] == pytest.approx(at_1, rel=1e-3)
+    stored, chance = result.metrics["chance"]["previous_token_with_tokens"], at_random.max(axis=0)
     assert stored["median"] == pytest.approx(np.median(chance), rel=1e-3)
     assert stored["limit"] == pytest.approx(chance.max(), rel=1e-3)  # of 100
 
@@ -136,13 +124,12 @@ def test_kernels_with_tokens_are_those_of_a_plain_computation(case, types):
 def test_the_interval_of_the_best_head_draws_draws_again():
     arch = replace(SMALL, causal=False, n_head=4, d_head=4)
     weights = weights_of(arch, seed=2)
-    kernels = compute(weights, arch).metrics["token_kernels"]
-    _, _, at_1, _ = max(Plain(weights, arch).heads(), key=lambda head: head[1][1])
-    low, high = kernels["interval_of_best"]
-    best = max(head["weight_at_1"] for head in kernels["heads"])
-    assert low < best < high
-    assert (high - low) / 2 == pytest.approx(1.96 * at_1.std() / np.sqrt(64), rel=0.2)
-    assert claim_of(compute(weights, arch)).interval == (low, high)
+    result = compute(weights, arch)
+    means, at_1, _ = plain_heads(weights, arch)
+    best, (low, high) = means[1].argmax(), result.metrics["token_kernels"]["interval_of_best"]
+    assert low < means[1][best] < high
+    assert (high - low) / 2 == pytest.approx(1.96 * at_1[:, best].std() / np.sqrt(64), rel=0.2)
+    assert claim_of(result).interval == (low, high)
 
 
 def frequency(source, log_frequency, proxy=False):

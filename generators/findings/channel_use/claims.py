@@ -99,12 +99,9 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
         costs = {row["channel"]: row["cost"] for row in swept}
         yield EntityNumbers(says, costs, "channel-cost", "largest", name="cost")
     values = rows(found, "values", ValueRow)
-    there = [(row["channel"], row["token_there"]) for row in values]
-    following = [(row["channel"], row["next_token"]) for row in values]
-    for name, token, known in (
-        ("token_there", "the token there", there),
-        ("next_token", "the next token", following),
-    ):
+    there = "token_there", "the token there", [(row["channel"], row["token_there"]) for row in values]
+    following = "next_token", "the next token", [(row["channel"], row["next_token"]) for row in values]
+    for name, token, known in (there, following):
         strongest: dict[int, float] = {}
         for channel, value in known:
             if value is not None and abs(value) > abs(strongest.get(channel, 0.0)):

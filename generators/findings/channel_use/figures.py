@@ -4,11 +4,10 @@ from typing import Any
 import numpy as np
 
 from generators.drawing import style
-from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, Why
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements, numbers
 
-LABELS: dict[Why, str] = {"frequency": "frequency", "ln2": "ln2", "position": "position"}
 LINEAR_UP_TO = 0.001  # the cost axis is linear below this, so it can show 0 and negative values
 
 
@@ -24,10 +23,8 @@ def draw_costs(swept: list[SweptRow], rows: list[ChannelUseRow], unit: str) -> A
     figure = style.canvas(width=7.6 if with_rho else 5.0, height=3.6)
     axes = figure.subplots(1, 1 + with_rho, sharey=True, squeeze=False)[0]
     costs = numbers(ordered, "cost")
-    across = [np.arange(1.0, len(ordered) + 1)]
-    if with_rho:
-        across.append(numbers(ordered, "unigram_rho"))
-    names = {row["channel"]: f"{LABELS[row['why']]}: {row['channel']}" for row in rows}
+    across = [np.arange(1.0, len(ordered) + 1), numbers(ordered, "unigram_rho")][: 1 + with_rho]
+    names = {row["channel"]: f"{row['why']}: {row['channel']}" for row in rows}
     for ax, places in zip(axes, across, strict=True):
         ax.plot(places, costs, "o", ms=3, color=style.COLOURS[0])
         for place, row in zip(places, ordered, strict=True):

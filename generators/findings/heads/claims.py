@@ -83,8 +83,8 @@ RANKS = ("first", "second", "third")  # for heads listed by name
 
 
 def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact]:
-    each = sorted(found.metrics["heads"], key=lambda row: (row["layer"], row["head"]))
-    if not each or len(each) != count:
+    each = found.metrics["heads"]
+    if len(each) != count:
         return
     offsets, attention = found.arrays.get("offsets"), found.arrays.get("attention")
     if offsets is not None and attention is not None and attention.shape[1] == count:
