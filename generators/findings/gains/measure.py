@@ -142,22 +142,18 @@ def log_correlation(std: Float[Array, " d"], gain: Float[Array, " d"]) -> float 
 
 def _ranks(channel: int, std: Float[Array, " d"] | None, weights: Weights) -> Ranks:
     E = weights.get("token_embedding")
-    ranks: Ranks = {
+    mean, token_std = (None, None) if E is None else mean_and_std(E)
+
+    def rank(values: Float[Array, " d"] | None) -> int | None:
+        return None if values is None else int(np.sum(values > values[channel])) + 1
+
+    return {
         "channel": channel,
-        "position_std": None if std is None else _rank(std, channel),
-        "token_mean": None,
-        "token_std": None,
-        "share_of_first_direction": None,
+        "position_std": rank(std),
+        "token_mean": rank(None if mean is None else np.abs(mean)),
+        "token_std": rank(token_std),
+        "share_of_first_direction": None if E is None else float(np.linalg.eigh(gram(E))[1][channel, -1] ** 2),
     }
-    if E is not None:
-        mean, token_std = mean_and_std(E)
-        ranks["token_mean"], ranks["token_std"] = _rank(np.abs(mean), channel), _rank(token_std, channel)
-        ranks["share_of_first_direction"] = float(np.linalg.eigh(gram(E))[1][channel, -1] ** 2)
-    return ranks
-
-
-def _rank(values: Float[Array, " d"], channel: int) -> int:
-    return int(np.sum(values > values[channel])) + 1
 
 
 def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights) -> GainsChances:

@@ -14,55 +14,48 @@ from generators.findings.measured import Measurements
 
 
 def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
+    turn = partial(turn_helix, measured)
+    norms = partial(draw_norms, measured.arrays["norms"], measured.metrics)
     return [
-        Figure(
-            "helix",
-            "The position curve in three dimensions",
-            partial(draw_helix, measured),
-            partial(turn_helix, measured),
-        ),
-        Figure(
-            "norms",
-            "Norms of the position embeddings",
-            partial(draw_norms, measured.arrays["norms"], measured.metrics),
-        ),
+        Figure("helix", "The position curve in three dimensions", partial(draw_helix, measured), turn),
+        Figure("norms", "Norms of the position embeddings", norms),
     ]
 
 
-def turn_helix(measured: Measurements[HelixMetrics]) -> Curve:
-    metrics, arrays = measured.metrics, measured.arrays
-    n = metrics["n_positions"]
-    shares = tuple(metrics["explained_variance_ratio"][:3])
+def _ranges(measured: Measurements[HelixMetrics]) -> list[Rows]:
+    arrays, n = measured.arrays, measured.metrics["n_positions"]
+    shares = tuple(measured.metrics["explained_variance_ratio"][:3])
     rows = [Rows(f"positions 1 to {n - 1}", 1, _three_wide(arrays["scores"][:, :3]), shares)]
     if "scores_late" in arrays:
         rows.append(Rows(f"positions {LATE} to {n - 1}", LATE, _three_wide(arrays["scores_late"])))
         rows.append(Rows(f"positions 1 to {LATE - 1}", 1, _three_wide(arrays["scores_early"])))
-    colourings = [Colouring("position", np.arange(n)), Colouring("norm", arrays["norms"])]
-    if winds(metrics):
-        plane = arrays["planes"][:, :2]
-        angle, (first, last) = np.full(n, np.nan), metrics["rows_without_outliers"]
-        angle[first : last + 1] = np.degrees(np.arctan2(plane[:, 1], plane[:, 0]))
-        colourings.append(Colouring("angle in the strongest plane (degrees)", angle, cyclic=True))
-    return Curve(tuple(rows), tuple(colourings))
+    return rows
 
 
 def _three_wide(scores: Float[Array, "rows c"]) -> Float[Array, "rows 3"]:
     return np.pad(scores, ((0, 0), (0, 3 - scores.shape[1])))
 
 
+def turn_helix(measured: Measurements[HelixMetrics]) -> Curve:
+    metrics, arrays = measured.metrics, measured.arrays
+    n = metrics["n_positions"]
+    colourings = [Colouring("position", np.arange(n)), Colouring("norm", arrays["norms"])]
+    if winds(metrics):
+        plane = arrays["planes"][:, :2]
+        angle, (first, last) = np.full(n, np.nan), metrics["rows_without_outliers"]
+        angle[first : last + 1] = np.degrees(np.arctan2(plane[:, 1], plane[:, 0]))
+        colourings.append(Colouring("angle in the strongest plane (degrees)", angle, cyclic=True))
+    return Curve(tuple(_ranges(measured)), tuple(colourings))
+
+
 def draw_helix(measured: Measurements[HelixMetrics]) -> Any:
-    arrays, n, shares = measured.arrays, measured.metrics["n_positions"], measured.metrics["explained_variance_3d"]
-    ranges: list[tuple[str, float | None, Float[Array, "rows 3"], int]] = [
-        (f"positions 1 to {n - 1}", shares["no_first"], arrays["scores"][:, :3], 1)
-    ]
-    if "scores_late" in arrays:
-        ranges.append((f"positions {LATE} to {n - 1}", shares["late"], arrays["scores_late"], LATE))
-        ranges.append((f"positions 1 to {LATE - 1}", shares["early"], arrays["scores_early"], 1))
+    ranges, found = _ranges(measured), measured.metrics["explained_variance_3d"]
+    shares = (found["no_first"], found["late"], found["early"])[: len(ranges)]
     figure = style.canvas(width=3.0 * len(ranges), height=3.5)
-    for index, (label, share, scores, start) in enumerate(ranges):
-        ax = figure.add_subplot(1, len(ranges), index + 1, projection="3d")
-        style.curve_3d(ax, scores, start + np.arange(len(scores)))
-        ax.set_title(f"{label}\nno variance" if share is None else f"{label}\n{share:.1%} of variance")
+    for index, (rows, share) in enumerate(zip(ranges, shares, strict=True), start=1):
+        ax = figure.add_subplot(1, len(ranges), index, projection="3d")
+        style.curve_3d(ax, rows.points, rows.first + np.arange(len(rows.points)))
+        ax.set_title(f"{rows.name}\nno variance" if share is None else f"{rows.name}\n{share:.1%} of variance")
     return figure
 
 

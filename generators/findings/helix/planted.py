@@ -20,19 +20,6 @@ from generators.maths.curve_statistics import Name, statistics
 from generators.maths.surrogates import smooth_noise
 
 
-def with_frayed_start(rows: Array, noise: float, length: int = 100, seed: int = 0) -> Array:
-    frayed = rows.copy()
-    frayed[:length] += noise * np.random.default_rng([seed, 3]).standard_normal((length, rows.shape[1]))
-    return frayed
-
-
-def with_first_apart(rows: Array, distance: float) -> Array:
-    apart = rows.copy()
-    direction = np.ones(rows.shape[1]) / np.sqrt(rows.shape[1])
-    apart[0] = rows[1] + distance * direction
-    return apart
-
-
 def share_of_helix(at: Scene, s: float) -> None:
     """s of the variance is a helix of four turns in three directions, the rest is spread over all."""
     at.weights[P] = mixed(s, embed(coil(N, 4), D, seed=at.seed), noise(at, N, D))
@@ -44,13 +31,15 @@ def turns(at: Scene, s: float) -> None:
 
 def frayed(at: Scene, s: float) -> None:
     curve = embed(coil(N, 4), D, noise=0.01, seed=at.seed)
-    at.weights[P] = with_frayed_start(curve, s, seed=at.seed)
+    curve[:100] += s * np.random.default_rng([at.seed, 3]).standard_normal((100, D))
+    at.weights[P] = curve
 
 
 def apart(at: Scene, s: float) -> None:
     curve = embed(coil(N, 4), D, noise=0.01, seed=at.seed)
     steps = np.linalg.norm(np.diff(curve, axis=0), axis=1)
-    at.weights[P] = with_first_apart(curve, s * float(np.median(steps)))
+    curve[0] = curve[1] + s * np.median(steps) * np.ones(D) / np.sqrt(D)
+    at.weights[P] = curve
 
 
 def rings(at: Scene, s: float) -> None:
