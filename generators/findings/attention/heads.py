@@ -68,10 +68,12 @@ def positional_heads(
     """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
     described, means, at_1 = [], [], []
     stream, unordered = stream_of(weights, architecture, P), np.zeros(PAIRINGS)
+    asked = asked_positions(len(P))
+    counted = asked[asked >= first_query(len(P))]
     for layer in range(architecture.n_layer):
         queries, keys = queries_and_keys(weights, architecture, stream, layer)
         scored, window = scoring(weights, architecture, layer, len(P)), window_of(architecture, layer)
-        keys_at_random = random_keys(counted_queries(len(P)), len(P), architecture.causal, window)
+        keys_at_random = random_keys(counted, len(P), architecture.causal, window)
         for head in range(architecture.n_head):
             parts = attention(queries[head], keys[head], scored, head)
             kernel, of_previous, at_random = _looked(parts, len(P), keys_at_random, architecture.causal)
@@ -85,12 +87,13 @@ def positional_heads(
         for layer in (0, described[best]["layer"])
     )
     near = np.abs(uniform.offsets) <= REACH
+    resampled = block_weights(len(at_1[best]), RESAMPLES, np.random.default_rng(SEED))
     kernels = PositionalKernels(
         first_query=first_query(len(P)),
         causal=architecture.causal,
         uniform_at_1=of_best.at(1),
         heads=described,
-        interval_of_best=_interval(at_1[best]),
+        interval_of_best=interval(ratio_of(at_1[best], np.ones(len(at_1[best])))(resampled)),
     )
     arrays = {
         "kernel_offsets": uniform.offsets[near].astype(np.int32),
@@ -99,11 +102,6 @@ def positional_heads(
     }
     table = table_of("What each head attends to if it sees positions alone", Head, described)
     return Looked(kernels, drawn(RANDOM_KEYS, unordered), table, arrays)
-
-
-def counted_queries(n: int) -> Int[Array, " queries"]:
-    asked = asked_positions(n)
-    return asked[asked >= first_query(n)]
 
 
 def _looked(
@@ -130,11 +128,6 @@ def _looked(
 def best_of(heads: Sequence[Mapping[str, Any]]) -> int:
     """Return which head looks most at the previous token, of previous-token heads where there are any."""
     return max(range(len(heads)), key=lambda i: (heads[i]["previous_token_head"], heads[i]["weight_at_1"]))
-
-
-def _interval(values: Float[Array, " queries"]) -> Interval:
-    weights = block_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
-    return interval(ratio_of(values, np.ones(len(values)))(weights))
 
 
 def random_keys(

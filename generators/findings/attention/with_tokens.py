@@ -32,7 +32,6 @@ from generators.maths.resampling import item_weights
 
 DRAWS = 64  # draws of tokens for every position
 QUERIES = 16  # query positions per draw
-ROWS = 4096  # sums of a token and a position per batch
 POOL = 1024  # tokens that all draws sample from
 
 
@@ -79,13 +78,14 @@ def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Looked[TokenK
     unordered = np.max([layer[1] for layer in layers], axis=0)
     mean = np.nanmean(near, axis=1)
     heads = [_described(mean[i], offsets, *divmod(i, inputs.architecture.n_head)) for i in range(len(mean))]
-    best = best_of(heads)
+    at_1 = near[best_of(heads), :, offsets == 1].ravel()
+    resampled = item_weights(DRAWS, RESAMPLES, np.random.default_rng(SEED))
     kernels = TokenKernels(
         draws=DRAWS,
         queries=sample.queries.shape[1],
         drawn_by=drawn_by,
         heads=heads,
-        interval_of_best=_interval(near[best, :, offsets == 1].ravel()),
+        interval_of_best=interval(resampled @ at_1 / DRAWS),
     )
     arrays = {"token_kernel_offsets": offsets.astype(np.int32), "token_kernels": mean.astype(np.float32)}
     table = table_of(f"What each head attends to with tokens on the positions ({DRAWS} draws)", TokenHead, heads)
@@ -132,7 +132,7 @@ def _layer(
     layer: int,
     offsets: Int[Array, " offsets"],
 ) -> tuple[Float[Array, "heads draws offsets"], Float[Array, " pairings"]]:
-    inner = _Projected.of(weights, architecture, rows, sample.pool, layer)
+    inner = _projected(weights, architecture, rows, sample.pool, layer)
     near = np.full((architecture.n_head, DRAWS, len(offsets)), np.nan)
     at_random = np.zeros((architecture.n_head, PAIRINGS))
     for draw, (tokens, queries) in enumerate(zip(sample.tokens, sample.queries, strict=True)):
@@ -156,35 +156,6 @@ class _Projected:
     score_scale: float
     scoring: Scoring
 
-    @classmethod
-    def of(
-        cls,
-        weights: Weights,
-        architecture: Architecture,
-        rows: Float[Array, "n d"],
-        pool: Float[Array, "pool d"],
-        layer: int,
-    ) -> "_Projected":
-        norm, role = f"blocks.{layer}.ln1", f"blocks.{layer}.attn"
-        gain = weights.get(f"{norm}.gain")
-        tokens, positions = pool, rows
-        normed = None
-        if gain is not None:
-            if architecture.norm == "layer":
-                tokens, positions = (x - x.mean(axis=1, keepdims=True) for x in (tokens, positions))
-            normed = tokens, positions, architecture.norm_eps
-            tokens, positions = tokens * gain, positions * gain
-        sides = []
-        for name in "qk":
-            W, bias = weights[f"{role}.{name}"], weights.get(f"{role}.{name}.bias")
-            constant = np.zeros(W.shape[1]) if bias is None else np.asarray(bias, np.float64)
-            if gain is not None and f"{norm}.bias" in weights:
-                constant = constant + weights[f"{norm}.bias"] @ W
-            sides.append(tuple(np.asarray(x, np.float32) for x in (tokens @ W, positions @ W, constant)))
-        d_head = weights[f"{role}.q"].shape[1] // architecture.n_head
-        scored = scoring(weights, architecture, layer, len(rows))
-        return cls(sides[0], sides[1], normed, score_scale(architecture, d_head, layer), scored)
-
     def attention(
         self, tokens: Int[Array, " n"], queries: Int[Array, " queries"], architecture: Architecture
     ) -> Float[Array, "heads queries n"]:
@@ -199,10 +170,7 @@ class _Projected:
         return softmax(self.scoring.of(scores, queries[:, None] - np.arange(n)), axis=2)
 
     def _rows(
-        self,
-        side: tuple[Array, ...],
-        tokens: Int[Array, " m"],
-        positions: Int[Array, " m"],
+        self, side: tuple[Array, ...], tokens: Int[Array, " m"], positions: Int[Array, " m"]
     ) -> Float[Array, "m a"]:
         of_tokens, of_positions, constant = side
         return (of_tokens[tokens] + of_positions[positions]) * self._scale(tokens, positions)[:, None] + constant
@@ -211,12 +179,31 @@ class _Projected:
         if self.normed is None:
             return np.ones(len(tokens), np.float32)
         of_tokens, of_positions, eps = self.normed
-        scale = np.empty(len(tokens), np.float32)
-        for begin in range(0, len(tokens), ROWS):
-            part = slice(begin, begin + ROWS)
-            rows = of_tokens[tokens[part]] + of_positions[positions[part]]
-            scale[part] = 1 / np.sqrt(np.einsum("ij,ij->i", rows, rows) / rows.shape[1] + eps)
-        return scale
+        rows = of_tokens[tokens] + of_positions[positions]
+        return (1 / np.sqrt(np.einsum("ij,ij->i", rows, rows) / rows.shape[1] + eps)).astype(np.float32)
+
+
+def _projected(
+    weights: Weights, architecture: Architecture, rows: Float[Array, "n d"], pool: Float[Array, "pool d"], layer: int
+) -> _Projected:
+    norm, role = f"blocks.{layer}.ln1", f"blocks.{layer}.attn"
+    gain = weights.get(f"{norm}.gain")
+    tokens, positions, normed = pool, rows, None
+    if gain is not None:
+        if architecture.norm == "layer":
+            tokens, positions = (x - x.mean(axis=1, keepdims=True) for x in (tokens, positions))
+        normed = tokens, positions, architecture.norm_eps
+        tokens, positions = tokens * gain, positions * gain
+    sides = []
+    for name in "qk":
+        W, bias = weights[f"{role}.{name}"], weights.get(f"{role}.{name}.bias")
+        constant = np.zeros(W.shape[1]) if bias is None else np.asarray(bias, np.float64)
+        if gain is not None and f"{norm}.bias" in weights:
+            constant = constant + weights[f"{norm}.bias"] @ W
+        sides.append(tuple(np.asarray(x, np.float32) for x in (tokens @ W, positions @ W, constant)))
+    d_head = weights[f"{role}.q"].shape[1] // architecture.n_head
+    scored = scoring(weights, architecture, layer, len(rows))
+    return _Projected(sides[0], sides[1], normed, score_scale(architecture, d_head, layer), scored)
 
 
 def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], layer: int, head: int) -> TokenHead:
@@ -229,8 +216,3 @@ def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], 
         "weight_at_1": at_1,
         "previous_token_head": peak == 1 and at_1 >= SMALLEST_WEIGHT,
     }
-
-
-def _interval(values: Float[Array, " draws"]) -> list[float]:
-    weights = item_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
-    return interval(weights @ values / len(values))
