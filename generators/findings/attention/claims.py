@@ -149,12 +149,14 @@ ALONE, WITH_TOKENS = "by position alone", "with tokens added to positions"
 def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[Fact]:
     alone, with_tokens = found.metrics["positional_kernels"], found.metrics["token_kernels"]
     if alone is not None and len(alone["heads"]) == count:
+        each = sorted(alone["heads"], key=lambda row: (row["layer"], row["head"]))
         yield from _lines(found, ALONE, count)
-        yield EntityNumbers(f"strongest offset {ALONE}", [row["peak_offset"] for row in alone["heads"]])
-        yield from _previous(alone["heads"], ALONE)
+        yield EntityNumbers(f"strongest offset {ALONE}", [row["peak_offset"] for row in each])
+        yield from _previous(each, ALONE)
     if with_tokens is not None and len(with_tokens["heads"]) == count:
         yield from _lines(found, WITH_TOKENS, count)
-        yield from _previous(with_tokens["heads"], WITH_TOKENS)
+        both = sorted(with_tokens["heads"], key=lambda row: (row["layer"], row["head"]))
+        yield from _previous(both, WITH_TOKENS)
 
 
 @claim("query-bias-channel", holds=5.0, partly=3.0, form=two, with_arrays=True)

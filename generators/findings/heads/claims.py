@@ -83,7 +83,7 @@ RANKS = ("first", "second", "third")  # for heads listed by name
 
 
 def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact]:
-    each = found.metrics["heads"]
+    each = sorted(found.metrics["heads"], key=lambda row: (row["layer"], row["head"]))
     if len(each) != count:
         return
     offsets, attention = found.arrays.get("offsets"), found.arrays.get("attention")
