@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.base.runs import Run, WindowLoss, Windows
+from generators.base.runs import Run, Windows
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, row_of, table_of
 from generators.findings.running import SEED, Ran, first_windows, mean_over_windows, ran
@@ -85,25 +85,24 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     best = inputs.frequencies[0] if inputs.frequencies else None
     log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
     named = _named(inputs, log_frequency)
-    loss = run.loss(windows)
-    base = _Predictions(log_frequency)
-    before = loss.per_window(base.see if run.predicts else None)
+    trial = _Trial(run, windows, log_frequency)
     means = run.stage_means(windows.ids).mean(axis=1)
-    last = not inputs.architecture.post_norm  # models that end with a block have no final norm
     rows = []
     for channel, why in named:
-        now, held = _held(run, loss, channel, means, base, last)
-        cost = mean_over_windows(now - before, windows.files)
-        found = {"cost": cost["mean"], "low": cost["low"], "high": cost["high"], "unigram_rho": held.rho(base)}
+        costs, held = trial.held(channel, means)
+        cost = mean_over_windows(costs, windows.files)
+        found = {"cost": cost["mean"], "low": cost["low"], "high": cost["high"], "unigram_rho": held.rho(trial.base)}
         rows.append(row_of(ChannelUseRow, held, channel=channel, why=why, **found))
     batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS)) if wide else windows
-    channels = sorted({*drawn_to_sweep(inputs.architecture.d_model), *(channel for channel, _ in named)})
-    swept = _swept(run, batch, channels, means, log_frequency, last)
+    few, swept = _Trial(run, batch, log_frequency, divergence=False), []
+    for channel in sorted({*drawn_to_sweep(inputs.architecture.d_model), *(channel for channel, _ in named)}):
+        costs, held = few.held(channel, means)
+        swept.append(SweptRow(channel=channel, cost=float(costs.mean()), unigram_rho=held.rho(few.base)))
     values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
     metrics = ChannelUseMetrics(
-        unit=loss.unit,
-        base_loss=float(before.mean()),
-        base_divergence=base.divergence,
+        unit=trial.loss.unit,
+        base_loss=float(trial.before.mean()),
+        base_divergence=trial.base.divergence,
         channels=rows,
         swept=swept,
         swept_windows=len(batch.ids),
@@ -143,23 +142,6 @@ def drawn_to_sweep(d: int) -> list[int]:
     return np.random.default_rng(CHANNEL_SEED).permutation(d)[: d if d <= WIDE else SWEPT].tolist()
 
 
-def _swept(
-    run: Run,
-    batch: Windows,
-    channels: Sequence[int],
-    means: Float[Array, "stages d"],
-    log_frequency: Float[Array, " V"] | None,
-    last: bool,
-) -> list[SweptRow]:
-    loss, base = run.loss(batch), _Predictions(log_frequency, divergence=False)
-    before = loss.per_window(base.see if run.predicts else None)
-    rows = []
-    for channel in channels:
-        now, held = _held(run, loss, channel, means, base, last)
-        rows.append(SweptRow(channel=channel, cost=float((now - before).mean()), unigram_rho=held.rho(base)))
-    return rows
-
-
 class _Predictions:
     """The mean log-probability of every token, and the divergence from the distribution of frequencies."""
 
@@ -196,13 +178,24 @@ class _Predictions:
         return spearman((now - then)[known], log_frequency[known])
 
 
-def _held(
-    run: Run, loss: WindowLoss, channel: int, means: Float[Array, "stages d"], base: _Predictions, last: bool
-) -> tuple[Float[Array, " windows"], _Predictions]:
-    """Return the loss and the predictions with a channel held at its mean."""
-    held = _Predictions(base.log_frequency, divergence=base.unigram is not None)
-    with run.held([channel], means[:, [channel]], last=last):
-        return loss.per_window(held.see if run.predicts else None), held
+class _Trial:
+    """Costs of holding one channel at a time at its mean, on some windows, and what becomes of the predictions."""
+
+    def __init__(
+        self, run: Run, windows: Windows, log_frequency: Float[Array, " V"] | None, *, divergence: bool = True
+    ) -> None:
+        self.run, self.loss = run, run.loss(windows)
+        self.base = _Predictions(log_frequency, divergence=divergence)
+        self.before = self._per_window(self.base)
+
+    def held(self, channel: int, means: Float[Array, "stages d"]) -> tuple[Float[Array, " windows"], _Predictions]:
+        held = _Predictions(self.base.log_frequency, divergence=self.base.unigram is not None)
+        last = not self.run.architecture.post_norm  # models that end with a block have no final norm
+        with self.run.held([channel], means[:, [channel]], last=last):
+            return self._per_window(held) - self.before, held
+
+    def _per_window(self, seen: _Predictions) -> Float[Array, " windows"]:
+        return self.loss.per_window(seen.see if self.run.predicts else None)
 
 
 def _values(
