@@ -119,8 +119,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     shares, rows = _shares(weights, architecture.n_layer, bases, k)
     top5, panels = _layer_0(weights, bases)
     alone = None if P is None else positional_heads(weights, architecture, P)
-    can = can_have_tokens(weights, architecture)
-    with_tokens = kernels_with_tokens(inputs, P) if P is not None and can else None
+    with_tokens = kernels_with_tokens(inputs, P) if P is not None and can_have_tokens(weights, architecture) else None
     bias, bias_table, bias_arrays = query_bias(weights, architecture)
     metrics = AttentionMetrics(
         k=k,
