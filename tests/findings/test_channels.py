@@ -100,14 +100,7 @@ def test_channels_for_a_share_are_counted_one_by_one():
     m = compute(P).metrics
     for share in (90, 95, 99):
         assert m[f"channels_for_{share}"] == channels_needed(P[1:], share / 100)
-
-
-@pytest.mark.parametrize(("n", "d"), [(300, 40), (30, 90)])
-def test_participation_ratio(n, d):
-    P = 0.5 + np.random.default_rng(0).standard_normal((n, d)) * np.linspace(3, 0.1, d)
-    vectors = np.linalg.svd(P)[2][:5]
-    expected = [1 / sum(v**4) for v in vectors]
-    np.testing.assert_allclose(compute(P).metrics["participation_ratio"], expected)
+    np.testing.assert_allclose(m["participation_ratio"], [1 / sum(v**4) for v in np.linalg.svd(P)[2][:5]])
 
 
 def test_chance_is_what_turning_p_at_random_gives():
