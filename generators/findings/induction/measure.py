@@ -103,26 +103,26 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
     scores = {key: looks[key].reshape(len(ids), -1) for key in ("copying", "duplicate", "previous")}
     best = int(np.argmax(scores["copying"].mean(axis=0)))
     drops, feeding = _feeding(run, ids[:FEW_SEQUENCES], begins, half, scores, best)
-    rows = []
-    for index in range(scores["copying"].shape[1]):
-        mean = mean_over_windows(scores["copying"][:, index], np.arange(len(ids)))
-        rows.append(
-            InductionHeadRow(
-                layer=index // arch.n_head,
-                head=index % arch.n_head,
-                copying=mean["mean"],
-                low=mean["low"],
-                high=mean["high"],
-                duplicate=float(scores["duplicate"][:, index].mean()),
-                previous=float(scores["previous"][:, index].mean()),
-                drop=drops.get(index),
-            )
+    copying = [mean_over_windows(head, np.arange(len(ids))) for head in scores["copying"].T]
+    rows = [
+        InductionHeadRow(
+            layer=index // arch.n_head,
+            head=index % arch.n_head,
+            copying=mean["mean"],
+            low=mean["low"],
+            high=mean["high"],
+            duplicate=float(scores["duplicate"][:, index].mean()),
+            previous=float(scores["previous"][:, index].mean()),
+            drop=drops.get(index),
         )
+        for index, mean in enumerate(copying)
+    ]
+    largest = looks["by_distance"][:, NEAREST : half - APART].max(axis=0)
     metrics = InductionMetrics(
         heads=rows,
         best=best,
         uniform=float(np.mean(1 / (np.arange(begins + half, begins + 2 * half) + 1))),
-        other_distances=_other_distances(looks["by_distance"], half),
+        other_distances=drawn("other distances", largest) if len(largest) >= FEWEST_DISTANCES else None,
         feeding=feeding,
         copying=_copying(run, ids, begins, half, best) if run.predicts else None,
         ran=InductionRun(
@@ -154,7 +154,8 @@ def _looks(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int) -> 
     """Return attention of the second half by head: to what followed, to the same token, one back; by distance."""
     arch = run.architecture
     shape = (len(ids), arch.n_layer, arch.n_head)
-    found = {key: np.zeros(shape) for key in ("copying", "duplicate", "previous")}
+    kinds = {half - 1: "copying", half: "duplicate", 1: "previous"}
+    found = {key: np.zeros(shape) for key in kinds.values()}
     by_distance = np.zeros((arch.n_layer, arch.n_head, half + 1))
 
     def see(layer: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
@@ -163,17 +164,11 @@ def _looks(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int) -> 
         for offset in range(1, half + 1):
             mean = np.diagonal(second, begins + half - offset, 2, 3)[..., : half - 1].mean(axis=-1)
             by_distance[layer, :, offset] += mean.sum(axis=0) / len(ids)
-            for key, where in (("copying", half - 1), ("duplicate", half), ("previous", 1)):
-                if offset == where:
-                    found[key][at, layer] = mean
+            if offset in kinds:
+                found[kinds[offset]][at, layer] = mean
 
     run.attention(ids, see)
     return {**found, "by_distance": by_distance.reshape(-1, half + 1)}
-
-
-def _other_distances(by_distance: Float[Array, "heads distances"], half: int) -> StoredChance | None:
-    largest = by_distance[:, NEAREST : half - APART].max(axis=0)
-    return drawn("other distances", largest) if len(largest) >= FEWEST_DISTANCES else None
 
 
 def _feeding(

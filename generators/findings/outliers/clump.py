@@ -1,6 +1,5 @@
 """The clump: the densest cluster of tokens in embedding space, found without knowing what they are."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,7 +119,7 @@ def _grown(
     """
     ball = None
     for _ in range(STEPS):
-        centre = _mean(E, members)
+        centre = E[members].mean(axis=0, dtype=np.float64)
         wide = RADIUS * float(np.median(_distances(E, members, centre)))
         radius = min(max(wide, floor), reach)
         near, distances = _within(E, squares, centre, ISOLATION * radius)
@@ -167,23 +166,8 @@ def _within(
 
 
 def _distances(E: Float[Array, "V d"], ids: Int[Array, " n"], centre: Float[Array, " d"]) -> Float[Array, " n"]:
-    distances = np.empty(len(ids))
-    for part in _parts(len(ids)):
-        difference = E[ids[part]] - centre
-        distances[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-    return distances
-
-
-def _mean(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Float[Array, " d"]:
-    total = np.zeros(E.shape[1])
-    for part in _parts(len(ids)):
-        total += E[ids[part]].sum(axis=0, dtype=np.float64)
-    return total / len(ids)
-
-
-def _parts(count: int) -> Iterator[slice]:
-    for begin in range(0, count, BLOCK):
-        yield slice(begin, begin + BLOCK)
+    parts = np.array_split(ids, len(ids) // BLOCK + 1)  # few rows at a time are brought to float64
+    return np.concatenate([np.linalg.norm(E[part] - centre, axis=1) for part in parts])
 
 
 def scattered_clumps(E: Float[Array, "V d"]) -> StoredChance:

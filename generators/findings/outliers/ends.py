@@ -8,7 +8,6 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.inputs import Vocabulary
 from generators.findings.measured import StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.outliers.clump import Clump
@@ -83,10 +82,7 @@ class TokenPlaces:
         self.along = None if channel is None else np.argsort(tokens.E[:, channel], kind="stable")
         self.log_frequency = log_frequency
         self.members = frozenset() if clump is None else frozenset(clump.members.tolist())
-
-    @property
-    def count(self) -> int:
-        return min(EXTREMES, len(self.by_norm) // 2)
+        self.count = min(EXTREMES, len(tokens.norms) // 2)
 
     def ends(self) -> Ends:
         return {"longest": self._end(self.by_norm[::-1]), "shortest": self._end(self.by_norm)}
@@ -133,7 +129,7 @@ class TokenPlaces:
         ]
 
     def _named(self) -> list[dict[str, Any]]:
-        ids = named_by_sources(self.tokens.vocabulary)
+        texts = () if self.tokens.vocabulary is None else self.tokens.vocabulary.raw_bytes
         by_norm, along = _places(self.by_norm), None if self.along is None else _places(self.along)
         rows = [
             {
@@ -142,13 +138,10 @@ class TokenPlaces:
                 "place_on_channel": None if along is None else int(along[i]) + 1,
                 "in_clump": i in self.members,
             }
-            for i in ids
+            for i, text in enumerate(texts)
+            if BY_NAME.fullmatch(text)
         ]
         return sorted(rows, key=lambda row: row["place_by_norm"])
-
-
-def named_by_sources(vocabulary: Vocabulary | None) -> list[int]:
-    return [] if vocabulary is None else [i for i, text in enumerate(vocabulary.raw_bytes) if BY_NAME.fullmatch(text)]
 
 
 def _places(order: Int[Array, " V"]) -> Int[Array, " V"]:
@@ -205,15 +198,11 @@ def _lists(tokens: OutlierTokens, channel: int | None, length: int) -> dict[str,
 
 
 def _overlaps(lists: dict[str, Int[Array, " n"]], length: int, count: int) -> list[ListsOverlap]:
-    found: list[ListsOverlap] = []
+    found = []
     for (first, ids), (second, others) in combinations(lists.items(), 2):
         shared = len(np.intersect1d(ids, others))
-        found.append({
-            "first": first,
-            "second": second,
-            "shared": shared,
-            "times_chance": shared * count / length**2,
-        })  # fmt: skip
+        times = shared * count / length**2
+        found.append(ListsOverlap(first=first, second=second, shared=shared, times_chance=times))
     return sorted(found, key=lambda row: -row["shared"])
 
 

@@ -57,7 +57,8 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)
-    tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
+    lengths = norms(E)
+    tokens = OutlierTokens(E, lengths, inputs.vocabulary)
     crowd = crowding(E)
     clump = find_clump(E, crowd)
     indicator = untrained.indicator(tokens, clump, inputs.architecture.tied)
@@ -68,7 +69,9 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     lists, listed = outlier_lists(tokens, channel)
     places = TokenPlaces(tokens, clump, channel, known)
     metrics = OutliersMetrics(
-        norm=_norms(tokens),
+        norm=Norms(
+            mean=float(lengths.mean()), std=float(lengths.std()), min=float(lengths.min()), max=float(lengths.max())
+        ),
         typical_distance=crowd.typical,
         crowded=int(crowd.crowded.sum()),
         ends=places.ends(),
@@ -93,16 +96,6 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
         tables["candidates"] = untrained.candidate_table(indicator, tokens.vocabulary, counts)
         arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator.values, BINS)
     return Measurements(metrics, tables, {name: _compact(array) for name, array in arrays.items()})
-
-
-def _norms(tokens: OutlierTokens) -> Norms:
-    values = tokens.norms
-    return {
-        "mean": float(values.mean()),
-        "std": float(values.std()),
-        "min": float(values.min()),
-        "max": float(values.max()),
-    }
 
 
 def _sample(tokens: OutlierTokens, channel: int | None) -> dict[str, Array]:

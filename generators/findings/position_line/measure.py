@@ -173,12 +173,11 @@ def channel_shares(curve: Float[Array, "m d"]) -> Float[Array, " d"]:
 
 def first_component(curve: Float[Array, "m d"]) -> tuple[float, Float[Array, " m"]]:
     """Return the share of a curve's variance in its first principal component, and that component."""
-    centred = curve - curve.mean(axis=0)
-    total = float(np.sum(centred**2))
-    if total <= 0:
+    leading = principal_scores(curve, 1)
+    if not leading.values.size:
         return 0.0, np.zeros(len(curve))
-    scores = principal_scores(curve, 1).values[:, 0]
-    return float(np.sum((scores - scores.mean()) ** 2)) / total, scores
+    scores = leading.values[:, 0]
+    return float(scores @ scores) / leading.energy, scores
 
 
 def _scores(curve: Float[Array, "m d"]) -> Float[Array, "m 3"]:

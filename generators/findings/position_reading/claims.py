@@ -24,26 +24,21 @@ def needed_strength(chance_median: float) -> float:
     return max(STRONG, TIMES_CHANCE * chance_median)
 
 
-def _top(m: PositionReadingMetrics) -> HeadReading:
-    return max(m["heads"], key=lambda head: head["times_median"] or 0)
+def _times(*values: float) -> str:
+    return f"{two(*values)} times"
 
 
-@claim(
-    "position-heads",
-    form=lambda *values: f"{two(*values)} times",
-    strong=STRONG,
-    times_chance=TIMES_CHANCE,
-    fewest=FEWEST_HEADS,
-)
+@claim("position-heads", form=_times, strong=STRONG, times_chance=TIMES_CHANCE, fewest=FEWEST_HEADS)
 def position_heads(m: PositionReadingMetrics) -> Evidence | Untested:
     value, found = m["effects"]["times_median"], m["chance"]["times_median"]
     if m["n_heads"] < FEWEST_HEADS:
         return Untested("few-heads")
     if value is None or found is None:
         return Untested("no-reading")
+    top = max(m["heads"], key=lambda head: head["times_median"] or 0)
     return Evidence(
         value,
-        {"top": _top(m), "others": strong_heads(m["heads"])[1:MOST_NAMED]},
+        {"top": top, "others": strong_heads(m["heads"])[1:MOST_NAMED]},
         chance=found,
         interval=m["intervals"]["times_median"],
         holds_at=needed_strength(found["median"]),

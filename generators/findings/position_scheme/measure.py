@@ -1,7 +1,7 @@
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -170,29 +170,20 @@ def measure(inputs: Inputs) -> Measurements[PositionSchemeMetrics]:
 
 def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
     found: list[Scheme] = []
-    kind, relative = architecture.positions, architecture.buckets is not None
-    if kind == "formula" or _is_formula(weights):
+    kind, P = architecture.positions, nonconstant_positions(weights)
+    if kind == "formula" or (P is not None and sines(P) is not None):
         found.append("formula")
-    elif (kind == "learned" or "position_embedding" in weights) and not _held(weights):
+    elif P is not None or (kind == "learned" and "position_embedding" not in weights):
         found.append("learned")
     if any(rotation is not None for rotation in architecture.rotary):
         found.append("rotary")
     if architecture.slopes:
         found.append("alibi")
-    if relative:
+    if architecture.buckets is not None:
         found.append("relative")
     elif kind == "relative":
         found.append("disentangled")
     return found or ["none"]
-
-
-def _is_formula(weights: Weights) -> bool:
-    P = nonconstant_positions(weights)
-    return P is not None and sines(P) is not None
-
-
-def _held(weights: Weights) -> bool:
-    return "position_embedding" in weights and nonconstant_positions(weights) is None
 
 
 @dataclass(frozen=True)
@@ -250,9 +241,18 @@ def _slopes(architecture: Architecture) -> Slopes | None:
 
 def _tables(metrics: PositionSchemeMetrics, kinds: list[_Kind]) -> dict[str, Table]:
     tables = {}
-    if metrics["rotations"]:
-        title = "Rotated pairs of channels: tokens per turn"
-        pairs = _pairs(metrics["n_ctx"], kinds)
+    if kinds:
+        title, n_ctx = "Rotated pairs of channels: tokens per turn", metrics["n_ctx"]
+        pairs = [
+            {
+                "layers": ", ".join(ranges(kind.layers)),
+                "pair": pair,
+                "period": period,
+                "turns": None if n_ctx is None else n_ctx / period,
+            }
+            for kind in kinds
+            for pair, period in enumerate(kind.rotation.periods)
+        ]
         tables["rotations"] = table_of(title, pairs[0], pairs)
     if metrics["slopes"] is not None:
         title = "Slopes of heads, and where equal content has half its weight"
@@ -261,19 +261,6 @@ def _tables(metrics: PositionSchemeMetrics, kinds: list[_Kind]) -> dict[str, Tab
         title = "Relative biases of heads, in nats, and how far they would look by them alone"
         tables["biases"] = table_of(title, BiasHead, metrics["biases"]["heads"])
     return tables
-
-
-def _pairs(n_ctx: int | None, kinds: list[_Kind]) -> list[dict[str, Any]]:
-    return [
-        {
-            "layers": ", ".join(ranges(kind.layers)),
-            "pair": pair,
-            "period": period,
-            "turns": None if n_ctx is None else n_ctx / period,
-        }
-        for kind in kinds
-        for pair, period in enumerate(kind.rotation.periods)
-    ]
 
 
 def bucketed(buckets: Buckets) -> Bucketed:

@@ -141,9 +141,14 @@ def _row(
     order = np.argsort(-parts, kind="stable")
     channel = int(order[0])
     unit = _unit(states)
-    low, high = interval_over_windows(
-        lambda weights: _share_of(weights, unit.sum(axis=1), np.sum(unit**2, axis=1), channel), files
-    )
+    sums, squares = unit.sum(axis=1), np.sum(unit**2, axis=1)
+
+    def resampled_share(weights: Float[Array, "draws windows"]) -> Float[Array, " draws"]:
+        parts = (weights @ sums) ** 2 - (weights @ squares) / len(sums)
+        wholes = parts.sum(axis=1)
+        return np.divide(parts[:, channel], wholes, out=np.zeros_like(wholes), where=wholes > 0)
+
+    low, high = interval_over_windows(resampled_share, files)
     less = [mean_cosine(np.delete(flat, order[:count], axis=1))[0] for count in REMOVED]
     row = RogueRow(
         layer=layer,
@@ -159,18 +164,6 @@ def _row(
         isoscore_without_5=isoscore(np.delete(flat, order[: REMOVED[-1]], axis=1)),
     )
     return row, parts / mean if mean > 0 else np.zeros_like(parts)
-
-
-def _share_of(
-    weights: Float[Array, "draws windows"],
-    sums: Float[Array, "windows d"],
-    squares: Float[Array, "windows d"],
-    channel: int,
-) -> Float[Array, " draws"]:
-    """Return a channel's share of the mean cosine in every resampling of windows, whose weights sum to 1."""
-    parts = (weights @ sums) ** 2 - (weights @ squares) / len(sums)
-    wholes = parts.sum(axis=1)
-    return np.divide(parts[:, channel], wholes, out=np.zeros_like(wholes), where=wholes > 0)
 
 
 def _turned(d: int) -> StoredChance:

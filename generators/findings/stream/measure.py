@@ -8,11 +8,11 @@ from typing_extensions import TypedDict
 from generators.base.runs import Run, Windows
 from generators.findings import running
 from generators.findings.inputs import Inputs, model_of
-from generators.findings.measured import Interval, Measurements, StoredChance, table_of
+from generators.findings.measured import Interval, Measurements, StoredChance, row_of, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import nonconstant_positions
 from generators.findings.stream.moments import Moments
-from generators.maths.curve import principal_scores
+from generators.maths.curve import explained_variance, principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.resampling import chance, jackknife
 from generators.maths.spectra import energy_share, right_singular_vectors, signed, subspace_size, variance_ratio
@@ -174,7 +174,8 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
     scores, ratio = found.values, variance_ratio(curve)
     share, ev3, counts = moments.share(), float(ratio[:3].sum()), moments.counts()
     share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(running.FOLDS)]), share, counts)
-    ev3_low, ev3_high = jackknife(np.array([_ev3(moments.curve(fold)) for fold in range(running.FOLDS)]), ev3, counts)
+    without = np.array([explained_variance(moments.curve(fold)) or 0.0 for fold in range(running.FOLDS)])
+    ev3_low, ev3_high = jackknife(without, ev3, counts)
     even, odd = moments.halves()
     row = StageRow(
         layer=layer,
@@ -194,14 +195,6 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
         along_ones=float(moments.along(np.ones((1, moments.d)))[0]),
     )
     return row, np.pad(scores[:, :3], ((0, 0), (0, max(0, 3 - scores.shape[1]))))
-
-
-def _ev3(rows: Float[Array, "m d"]) -> float:
-    centred = rows - rows.mean(axis=0)
-    small = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
-    energies = np.linalg.eigvalsh(small)[::-1]
-    total = float(energies.sum())
-    return float(energies[:3].sum()) / total if total > 0 else 0.0
 
 
 def _sides(moments: Moments) -> tuple[Float[Array, "m d"], Float[Array, "windows d"]]:
@@ -231,8 +224,7 @@ def _chance(moments: Moments) -> Incoherence:
     for _ in range(ROTATIONS):
         turned = np.linalg.qr(rng.standard_normal((positions.shape[1], span.shape[1])))[0]
         drawn.append(_largest_cosine(span @ turned.T, contexts))
-    null = chance(np.array(drawn), "at most")
-    return Incoherence(median=null.median, limit=null.limit, draws=null.draws)
+    return row_of(Incoherence, chance(np.array(drawn), "at most"))
 
 
 def _all_ones(moments: Moments) -> AllOnes:

@@ -1,4 +1,5 @@
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -107,12 +108,15 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     arrays = _arrays(E, E if U is None else U, asked, best, inputs.vocabulary)
     count, others = len(arrays["ids"]), int(np.sum(best != asked))
     known = inputs.frequencies[0].log_frequency if inputs.frequencies else None
+    groups = None if inputs.vocabulary is None else np.bincount(arrays["group"], minlength=len(GROUPS)).tolist()
+    by_group = None if groups is None else dict(zip(GROUPS, groups, strict=True))
+    hubs = Counter(arrays["best"].tolist()).most_common(MOST_HUBS)
     metrics = ZeroLayerMetrics(
         self_share=1 - count / len(asked),
         exceptions=count,
-        exceptions_by_group=_by_group(arrays["group"]) if "group" in arrays else None,
+        exceptions_by_group=by_group,
         equal=others - count,
-        hubs=_hubs(arrays["best"]),
+        hubs=[{"id": hub, "absorbs": count} for hub, count in hubs if count > 1],
         baseline=baseline,
         variants=found,
         n_variant_tokens=min(VARIANT_TOKENS, len(E)),
@@ -174,11 +178,8 @@ def products(
     E: Float[Array, "V d"], U: Float[Array, "V d"], u: Int[Array, " n"], v: Int[Array, " n"]
 ) -> Float[Array, " n"]:
     """Return E_u . U_v pair by pair, in float64."""
-    out = np.empty(len(u))
-    for begin in range(0, len(u), BLOCK):
-        part = slice(begin, begin + BLOCK)
-        out[part] = np.einsum("ij,ij->i", E[u[part]], U[v[part]], dtype=np.float64)
-    return out
+    pairs = zip(*(np.array_split(ids, len(u) // BLOCK + 1) for ids in (u, v)), strict=True)
+    return np.concatenate([np.einsum("ij,ij->i", E[a], U[b], dtype=np.float64) for a, b in pairs])
 
 
 def _groups(vocabulary: Vocabulary | None, ids: Int[Array, " n"], yielded: Int[Array, " n"]) -> dict[str, Array]:
@@ -186,16 +187,6 @@ def _groups(vocabulary: Vocabulary | None, ids: Int[Array, " n"], yielded: Int[A
         return {}
     pairs = zip(ids.tolist(), yielded.tolist(), strict=True)
     return {"group": np.array([GROUPS.index(vocabulary.pair_group(u, v)) for u, v in pairs], np.int8)}
-
-
-def _by_group(group: Int[Array, " n"]) -> dict[str, int]:
-    counts = np.bincount(group, minlength=len(GROUPS)).tolist()
-    return dict(zip(GROUPS, counts, strict=True))
-
-
-def _hubs(yielded: Int[Array, " n"]) -> list[AbsorbingToken]:
-    counts = Counter(yielded.tolist()).most_common(MOST_HUBS)
-    return [{"id": hub, "absorbs": count} for hub, count in counts if count > 1]
 
 
 def _variants(
@@ -262,18 +253,13 @@ def _tables(hubs: list[AbsorbingToken], arrays: dict[str, Array], vocabulary: Vo
     return tables
 
 
-def _exception(arrays: dict[str, Array], i: int, vocabulary: Vocabulary | None) -> ExceptionRow:
+def _exception(arrays: dict[str, Array], i: int, vocabulary: Vocabulary | None) -> dict[str, Any]:
     best = token_cells.cells(vocabulary, int(arrays["best"][i]))
     return {
         **token_cells.cells(vocabulary, int(arrays["ids"][i])),
-        "best_id": best["id"],
-        "best_readable": best["readable"],
-        "best_raw_bytes": best["raw_bytes"],
+        **{f"best_{name}": cell for name, cell in best.items()},
+        **{name: float(arrays[name][i]) for name in ("norm", "best_norm", "cosine", "margin")},
         "group": GROUPS[arrays["group"][i]] if "group" in arrays else None,
-        "norm": float(arrays["norm"][i]),
-        "best_norm": float(arrays["best_norm"][i]),
-        "cosine": float(arrays["cosine"][i]),
-        "margin": float(arrays["margin"][i]),
     }
 
 

@@ -154,28 +154,20 @@ def variants(
     """Return every treatment in numbers: what some tokens yield of all, what tokens yield that are left to
     themselves, and what as many Gaussian ones yield.
     """
-    return [
-        _variant(treatment, found, _share(some.itself), _share(drawn.itself), vocabulary)
-        for treatment, found, some, drawn in zip(ways.treatments, of_all, of_some, gaussian, strict=True)
-    ]
-
-
-def _variant(
-    treatment: Treatment, found: Answer, same_number: float, gaussian: float, vocabulary: Vocabulary | None
-) -> YieldVariant:
-    others = Counter(found.best[~found.itself].tolist()).most_common(1)
-    token, count = others[0] if others else (None, 0)
-    return {
-        "final_norm": treatment.final_norm,
-        "position": treatment.position,
-        "self_share": _share(found.itself),
-        "most_yielded": token,
-        "readable": None if token is None or vocabulary is None else vocabulary.readable[token],
-        "absorbed": count / len(found.best),
-        "same_number": same_number,
-        "gaussian": gaussian,
-    }
-
-
-def _share(chosen: Bool[Array, " m"]) -> float:
-    return float(chosen.mean())
+    rows = []
+    for treatment, found, some, drawn in zip(ways.treatments, of_all, of_some, gaussian, strict=True):
+        others = Counter(found.best[~found.itself].tolist()).most_common(1)
+        token, count = others[0] if others else (None, 0)
+        rows.append(
+            YieldVariant(
+                final_norm=treatment.final_norm,
+                position=treatment.position,
+                self_share=float(found.itself.mean()),
+                most_yielded=token,
+                readable=None if token is None or vocabulary is None else vocabulary.readable[token],
+                absorbed=count / len(found.best),
+                same_number=float(some.itself.mean()),
+                gaussian=float(drawn.itself.mean()),
+            )
+        )
+    return rows
