@@ -29,7 +29,6 @@ TURNS = 100  # draws, each with a neighbor search among hundreds of tokens
 SAMPLE = 512  # tokens per draw; "close" depends on their own distances, sizes on their number
 SPREAD_OF_LENGTHS = 4096  # tokens, over all ids, from which spread and lengths are taken
 SEED = 20211240
-SCATTERED = "tokens of these lengths in random directions"
 
 
 @dataclass(frozen=True)
@@ -181,21 +180,13 @@ def scattered_clumps(E: Float[Array, "V d"]) -> StoredChance:
     lengths = np.linalg.norm(rows, axis=1)
     scales = np.sqrt(np.clip(np.linalg.eigvalsh(gram(rows)), 0, None))
     rng = np.random.default_rng(SEED)
-    count = min(SAMPLE, len(E))
-    sizes = [_largest(_scattered(scales, rng.choice(lengths, count), rng)) for _ in range(TURNS)]
-    return drawn(SCATTERED, np.array(sizes) * len(E) / count)
-
-
-def _scattered(
-    scales: Float[Array, " d"], lengths: Float[Array, " n"], rng: np.random.Generator
-) -> Float[Array, "n d"]:
-    directions = rng.standard_normal((len(lengths), len(scales))) * scales
-    drawn_lengths = np.linalg.norm(directions, axis=1)
-    drawn_lengths[drawn_lengths == 0] = 1  # all tokens are equal, and so is what is drawn
-    directions *= (lengths / drawn_lengths)[:, None]
-    return directions.astype(np.float32)
-
-
-def _largest(tokens: Float[Array, "n d"]) -> int:
-    found = find_clump(tokens, crowding(tokens))
-    return 0 if found is None else len(found.members)
+    count, sizes = min(SAMPLE, len(E)), np.zeros(TURNS)
+    for draw in range(TURNS):
+        wanted = rng.choice(lengths, count)
+        directions = rng.standard_normal((count, len(scales))) * scales
+        drawn_lengths = np.linalg.norm(directions, axis=1)
+        drawn_lengths[drawn_lengths == 0] = 1  # all tokens are equal, and so is what is drawn
+        tokens = (directions * (wanted / drawn_lengths)[:, None]).astype(np.float32)
+        if (found := find_clump(tokens, crowding(tokens))) is not None:
+            sizes[draw] = len(found.members)
+    return drawn("tokens of these lengths in random directions", sizes * len(E) / count)

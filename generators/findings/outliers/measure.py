@@ -93,7 +93,7 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     if counts is not None and not counts.all():
         tables["known_unused"] = untrained.known_unused_table(counts, clump, tokens)
     if indicator is not None:
-        tables["candidates"] = untrained.candidate_table(indicator, tokens.vocabulary, counts)
+        tables["candidates"] = untrained.candidate_table(indicator, tokens, counts)
         arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator.values, BINS)
     return Measurements(metrics, tables, {name: _compact(array) for name, array in arrays.items()})
 

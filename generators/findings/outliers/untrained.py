@@ -15,7 +15,7 @@ from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Table, table_of
 from generators.findings.outliers.clump import Clump
 from generators.findings.outliers.tokens import OutlierTokens
-from generators.findings.token_cells import TokenCells, cells
+from generators.findings.token_cells import TokenCells
 
 CANDIDATE_SHARE = 0.02  # share of the vocabulary that counts as candidates for under-trained tokens
 MOST_CANDIDATES = 200  # candidates in the table
@@ -96,25 +96,19 @@ def candidates(found: Indicator, vocabulary: Vocabulary | None) -> Candidates:
     }
 
 
-def candidate_table(found: Indicator, vocabulary: Vocabulary | None, counts: Int[Array, " V"] | None) -> Table:
+def candidate_table(found: Indicator, tokens: OutlierTokens, counts: Int[Array, " V"] | None) -> Table:
+    vocabulary, columns = tokens.vocabulary, dict.fromkeys(CandidateRow.__annotations__)
     ids = [i for i in found.candidates.tolist() if vocabulary is None or vocabulary.groups[i] not in APART]
     which = f"the first {MOST_CANDIDATES} of {len(ids)} candidates" if len(ids) > MOST_CANDIDATES else "candidates"
-    return table_of(
-        f"Tokens that look under-trained, {which} by {found.name}",
-        [column for column in CandidateRow.__annotations__ if column != "count" or counts is not None],
-        [_candidate(i, float(found.values[i]), vocabulary, counts) for i in ids[:MOST_CANDIDATES]],
-    )
-
-
-def _candidate(i: int, value: float, vocabulary: Vocabulary | None, counts: Int[Array, " V"] | None) -> CandidateRow:
-    longer = None if vocabulary is None else [vocabulary.readable[j] for j in vocabulary.containing(i, CONTAINING)]
-    return {
-        **cells(vocabulary, i),
-        "group": None if vocabulary is None else vocabulary.groups[i],
-        "indicator": value,
-        "contained_in": longer,
-        "count": None if counts is None else int(counts[i]),
-    }
+    rows = [{**columns, **tokens.row(i), "indicator": float(found.values[i])} for i in ids[:MOST_CANDIDATES]]
+    for row in rows:
+        if vocabulary is not None:
+            row["contained_in"] = [vocabulary.readable[j] for j in vocabulary.containing(row["id"], CONTAINING)]
+        if counts is not None:
+            row["count"] = int(counts[row["id"]])
+    if counts is None:
+        del columns["count"]
+    return table_of(f"Tokens that look under-trained, {which} by {found.name}", columns, rows)
 
 
 def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.base.architecture import Architecture, Rotary
+from generators.base.architecture import Rotary
 from generators.base.runs import Rotations, Run, Windows
 from generators.findings import running
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
@@ -135,7 +135,8 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     run, arch = model_of(inputs), inputs.architecture
     if run.position_kind != "rotary" or not any(arch.rotary):
         raise NotApplicableError(NO_ROTATIONS)
-    order = speeds(arch)
+    rotation = next(rotation for rotation in arch.rotary if rotation is not None)
+    order = np.argsort(rotation.periods, kind="stable").tolist()  # fastest first, by the first layer that rotates
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
     windows = run.windows(WINDOWS, running.SEED, PASSES / WINDOWS, RANDOM_PASSES)
@@ -351,9 +352,3 @@ def _score_shares(
         total = float(np.sum(scores.astype(np.float64) ** 2))
         found[head] = (each[first] + each[second]) / total if total > 0 else 0.0
     return found
-
-
-def speeds(architecture: Architecture) -> list[int]:
-    """Return the pairs of channels from the fastest to the slowest, by the first layer that rotates."""
-    rotation = next(rotation for rotation in architecture.rotary if rotation is not None)
-    return [int(pair) for pair in np.argsort(rotation.periods, kind="stable")]

@@ -266,7 +266,11 @@ def repeated(run: Run, ids: Int[Array, " n"]) -> tuple[Bool[Array, " n"], Float[
         examples = _fitting(run, parts)
         if not examples:
             continue
-        prompts = np.array([_prompt(run, parts, int(i), examples) for i in ids], np.int32)
+        before, between, after = parts
+        prompts = [
+            [*run.text.before, *[*before, i, *between, i, *after] * examples, *before, i, *between]
+            for i in ids.tolist()
+        ]
 
         def see(at: Int[Array, " batch"], logits: Float[Array, "batch V"]) -> None:
             last = logits.astype(np.float64)
@@ -274,7 +278,7 @@ def repeated(run: Run, ids: Int[Array, " n"]) -> tuple[Bool[Array, " n"], Float[
             back[at] |= own >= last.max(axis=1)
             probability[at] = np.maximum(probability[at], np.exp(own - np.logaddexp.reduce(last, axis=1)))
 
-        run.last_logits(prompts, see)
+        run.last_logits(np.array(prompts, np.int32), see)
     return back, probability
 
 
@@ -285,9 +289,3 @@ def _fitting(run: Run, parts: list[list[int]]) -> int:
     asked = len(run.text.before) + before + 1 + between
     room = max(0, run.architecture.n_ctx - asked)
     return min(EXAMPLES, room // (before + 1 + between + 1 + after))
-
-
-def _prompt(run: Run, parts: list[list[int]], token: int, examples: int) -> list[int]:
-    before, between, after = parts
-    example = [*before, token, *between, token, *after]
-    return [*run.text.before, *(example * examples), *before, token, *between]

@@ -52,7 +52,10 @@ def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
     first, zeros = first_identical(E), ~E.any(axis=1)
     sizes = np.bincount(first, minlength=len(E))
     identical = (sizes[first] > 1) & ~zeros
-    absent, reserved = (None, None) if vocabulary is None else _named(vocabulary)
+    absent = reserved = None
+    if vocabulary is not None:
+        absent = np.array(vocabulary.groups) == "unassigned"
+        reserved = np.isin(np.arange(len(E)), list(reserved_names(vocabulary)))
     kinds = np.zeros(len(E), np.uint8)
     for kind, those in ((RESERVED, reserved), (NO_TOKEN, absent), (IDENTICAL, identical), (ZEROS, zeros)):
         if those is not None:
@@ -68,13 +71,6 @@ def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
     )
     tables = {"rows": _rows(kinds, first, sizes, reserved, vocabulary), "groups": _groups(groups, sizes, vocabulary)}
     return Measurements(metrics, {name: table for name, table in tables.items() if table.rows}, {"kinds": kinds})
-
-
-def _named(vocabulary: Vocabulary) -> tuple[Bool[Array, " V"], Bool[Array, " V"]]:
-    absent = np.array(vocabulary.groups) == "unassigned"
-    reserved = np.zeros(len(absent), bool)
-    reserved[list(reserved_names(vocabulary))] = True
-    return absent, reserved
 
 
 def _counted(those: Bool[Array, " V"] | None, kinds: UInt8[Array, " V"]) -> Named | None:

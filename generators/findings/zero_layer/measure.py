@@ -144,17 +144,20 @@ def _arrays(
     ids, yielded, margin = exceptions(E, U, asked, best)
     norm, best_norm = np.sqrt(products(E, E, ids, ids)), np.sqrt(products(U, U, yielded, yielded))
     lengths = np.where(norm * best_norm > 0, norm * best_norm, 1)
-    return {
+    arrays = {
         "ids": ids.astype(np.int32),
         "best": yielded.astype(np.int32),
         "norm": norm.astype(np.float32),
         "best_norm": best_norm.astype(np.float32),
         "cosine": (products(E, U, ids, yielded) / lengths).astype(np.float32),
         "margin": margin.astype(np.float32),
-        **_groups(vocabulary, ids, yielded),
         **token_cells.names(vocabulary, ids),
         **token_cells.names(vocabulary, yielded, "best_name"),
     }
+    if vocabulary is not None:
+        pairs = zip(ids.tolist(), yielded.tolist(), strict=True)
+        arrays["group"] = np.array([GROUPS.index(vocabulary.pair_group(u, v)) for u, v in pairs], np.int8)
+    return arrays
 
 
 def exceptions(
@@ -180,13 +183,6 @@ def products(
     """Return E_u . U_v pair by pair, in float64."""
     pairs = zip(*(np.array_split(ids, len(u) // BLOCK + 1) for ids in (u, v)), strict=True)
     return np.concatenate([np.einsum("ij,ij->i", E[a], U[b], dtype=np.float64) for a, b in pairs])
-
-
-def _groups(vocabulary: Vocabulary | None, ids: Int[Array, " n"], yielded: Int[Array, " n"]) -> dict[str, Array]:
-    if vocabulary is None:
-        return {}
-    pairs = zip(ids.tolist(), yielded.tolist(), strict=True)
-    return {"group": np.array([GROUPS.index(vocabulary.pair_group(u, v)) for u, v in pairs], np.int8)}
 
 
 def _variants(
@@ -218,20 +214,16 @@ def gaussian_like(
     sides = [E] if U is None else [E, U]
     widths = [side.shape[1] for side in sides]
     mean = np.concatenate([side.mean(axis=0, dtype=np.float64) for side in sides])
-    variances, vectors = np.linalg.eigh(_covariance(sides, mean.astype(np.float32)))
+    covariance = np.zeros((len(mean), len(mean)))
+    for begin in range(0, len(E), BLOCK):  # multiplied in float32, summed in float64
+        rows = np.concatenate([side[begin : begin + BLOCK].astype(np.float32) for side in sides], axis=1)
+        rows -= mean.astype(np.float32)
+        covariance += rows.T @ rows
+    variances, vectors = np.linalg.eigh(covariance / len(E))
     spread = (vectors * np.sqrt(np.clip(variances, 0, None))) @ vectors.T  # the symmetric root is unique
     drawn = np.random.default_rng(SEED).standard_normal((n, sum(widths)), dtype=np.float32)
     drawn = drawn @ spread.astype(np.float32) + mean.astype(np.float32)
     return drawn[:, : widths[0]], None if U is None else drawn[:, widths[0] :]
-
-
-def _covariance(sides: list[Float[Array, "V _"]], mean: Float[Array, " d"]) -> Float[Array, "d d"]:
-    """Return the joint covariance of matrices side by side; blocks are multiplied in float32, summed in float64."""
-    total = np.zeros((len(mean), len(mean)))
-    for begin in range(0, len(sides[0]), BLOCK):
-        block = np.concatenate([side[begin : begin + BLOCK].astype(np.float32) for side in sides], axis=1) - mean
-        total += block.T @ block
-    return total / len(sides[0])
 
 
 def _tables(hubs: list[AbsorbingToken], arrays: dict[str, Array], vocabulary: Vocabulary | None) -> dict[str, Table]:
