@@ -1,5 +1,3 @@
-"""The outliers: planted clumps found to the token, nothing in noise, and what is known of them."""
-
 from dataclasses import replace
 from functools import partial
 
@@ -80,7 +78,6 @@ def test_a_clump_has_at_least_ten_tokens(size, found):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_clump_that_is_dense_in_the_middle_is_found_whole(seed):
-    """Its outer members lie beyond 1.5 median distances, its surroundings are empty all the same."""
     rng = np.random.default_rng([seed, 9])
     E = NOISE["Gaussian"](rng).astype(np.float32)
     ids = np.sort(rng.choice(V, 100, replace=False))
@@ -106,7 +103,6 @@ def test_identical_rows_are_a_clump_of_the_smallest_radius(factor):
 @pytest.mark.parametrize("near", [0, 10, 20, 50])
 @pytest.mark.parametrize("apart", [1e-6, 0.004, 0.15], ids=["float32", "8 bits", "near"])
 def test_rows_that_are_equal_and_others_near_them_are_one_clump(near, apart):
-    """The median distance is 0, or that of rounding, and the ball that follows it loses the others."""
     rng = np.random.default_rng([near, 5])
     E, ids = planted(rng, NOISE["Gaussian"](rng), size=20 + near, spread=0)
     typical = crowding(E).typical
@@ -140,7 +136,6 @@ def test_scale_and_place_of_the_cloud_do_not_matter_and_of_two_clumps_the_larger
 
 
 def test_short_tokens_huddle_by_their_length_alone():
-    """A tenth of the tokens is so short that it lies about the mean, in whatever direction."""
     rng = np.random.default_rng(31)
     E = NOISE["Gaussian"](rng)
     E[::10] *= 0.02
@@ -158,7 +153,12 @@ def test_names_judge_the_clump(named, inside, verdict, said):
     E, ids = cloud(33)
     others = np.setdiff1d(np.arange(V), ids)[: named - inside]
     unused = [*ids[:inside].tolist(), *others.tolist()]
-    claim = the_claim(compute(E, vocabulary({i: f"[unused{i}]" for i in unused})))
+    result = compute(E, vocabulary({i: f"[unused{i}]" for i in unused}))
+    assert result.metrics["clump"]["named_unused"] == {"tokens": named, "in_clump": inside}
+    assert sum(result.metrics["clump"]["groups"].values()) == PLANTED
+    reserved = [row["id"] for row in result.tables["members"].named() if row["reserved_name"]]
+    assert sorted(reserved) == ids[:inside].tolist()
+    claim = the_claim(result)
     assert (claim.chance.median, claim.chance.limit, claim.chance.draws, claim.interval) == (0, 0, 100, None)
     assert claim.verdict == verdict
     assert said in claim.answer
@@ -264,28 +264,12 @@ def test_without_a_clump_untied_candidates_are_short_and_tied_ones_none():
 
 def test_special_candidates_are_counted_apart():
     E, ids = cloud(16)
-    known = vocabulary({int(ids[3]): "ward", 7: "forward", 9: " awkward"}, special=ids[:2].tolist())
-    result = compute(E, known)
+    texts = {int(ids[3]): "ward", 7: "forward", 9: " awkward"}
+    result = compute(E, vocabulary(texts, special=ids[:2].tolist()))
     assert result.metrics["candidates"]["counted_apart"] == {"byte": 0, "special": 2, "unassigned": 0}
     listed = dict(zip(column(result, "candidates", "id"), column(result, "candidates", "contained_in"), strict=True))
     assert set(listed) == set(ids[2:].tolist())
     assert listed[ids[3]] == ["forward", "␠awkward"]
-    first = column(result, "candidates", "id")[0]
-    assert column(result, "candidates", "raw_bytes")[0] == known.raw_bytes[first].hex(" ")
-
-
-def test_tokens_named_as_unused_are_counted():
-    E, ids = cloud(17)
-    unused = ("[unused0]", "<unused1>", "<|reserved_special_token_0|>", "unused")
-    names = dict(zip(ids.tolist(), unused, strict=False))
-    outside = next(i for i in range(V) if i not in set(ids.tolist()))
-    result = compute(E, vocabulary({**names, outside: "[unused5]"}))
-    found = result.metrics["clump"]
-    reserved = [row["id"] for row in result.tables["members"].named() if row["reserved_name"]]
-    assert sorted(reserved) == ids[:3].tolist()
-    assert not any(column(compute(E), "members", "reserved_name"))
-    assert found["named_unused"] == {"tokens": 4, "in_clump": 3}
-    assert sum(found["groups"].values()) == PLANTED
 
 
 def counted(counts, source="counts") -> tuple[TokenFrequency, ...]:

@@ -1,5 +1,3 @@
-"""How positions are known: periods as torch's own models have them, the paper's slopes, biases that were planted."""
-
 import math
 from dataclasses import replace
 
@@ -111,7 +109,6 @@ def test_periods_are_those_of_llama_itself(kind):
 
 
 def test_part_of_a_head_and_some_layers():
-    """As in models that turn a quarter of each head, and in those in which every third layer has no positions."""
     turns = rotary(4, 100.0, 512)
     arch = replace(PLAIN, positions="rotary", rotary=(turns, turns, None) * 2)
     result = measured(arch)
@@ -189,7 +186,6 @@ def test_equal_biases_prefer_nothing():
 
 
 def test_planted_offsets_are_recovered():
-    """A head for the previous token, one for the next, one for the token itself; rows 1, 17 and 0 of T5's table."""
     table = np.zeros((32, 3))
     table[1, 0] = table[17, 1] = table[0, 2] = 5
     found = biased(table).metrics["biases"]

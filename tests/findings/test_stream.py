@@ -197,7 +197,6 @@ def test_folds_are_of_whole_files_and_nearly_as_large():
 
 
 def test_a_jackknife_of_unequal_folds():
-    """The standard error of a mean over files of unlike size, against that over many draws."""
     rng = np.random.default_rng(0)
     sizes = np.array([1, 2, 2, 3, 3, 4, 5, 6.0])
     means, errors = [], []
@@ -211,7 +210,6 @@ def test_a_jackknife_of_unequal_folds():
 
 
 def test_what_mlps_write_by_position_and_by_token():
-    """Token, position and noise of known variances; the second layer's MLP knows no position."""
     rng = np.random.default_rng(0)
     of_token, of_position = rng.standard_normal((900, D)), rng.standard_normal((N, D))
 
@@ -230,7 +228,6 @@ def test_what_mlps_write_by_position_and_by_token():
 
 @pytest.mark.parametrize(("planted", "verdict"), [(10.0, "holds"), (0.0, "fails")])
 def test_a_mean_that_the_model_needs(planted, verdict):
-    """The stream's mean lies along the vector of ones, and shifts along it cost more."""
 
     def states(stage, ids):
         return 0.2 + np.random.default_rng(stage).standard_normal((*ids.shape, D))

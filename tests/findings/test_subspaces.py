@@ -1,5 +1,3 @@
-"""Subspaces: planted disjoint and shared spreads, and the definitions computed the plain way."""
-
 import json
 from functools import partial
 
@@ -61,7 +59,6 @@ def test_chance_turns_or_exchanges_one_side(null):
 
 
 def test_loud_channels_that_miss_one_another_by_accident_do_not_count():
-    """Two sides with a few loud channels each hardly ever share one: turned, they would share all."""
     verdicts = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -101,7 +98,6 @@ def test_thresholds(noise, claim, value, limit, median, verdict):
 
 
 def test_intervals_and_tenths_of_noise(noise):
-    """Intervals hold the values and are those of their claims; the table averages the capture over tenths."""
     for claim, name in VALUES.items():
         low, high = noise.metrics["intervals"][name]
         assert low < noise.metrics[name] < high
@@ -169,7 +165,6 @@ def test_directions_without_positions():
 
 
 def test_captured_mean_is_found():
-    """The tokens stand far from 0 along a direction in which positions are strong, and vary most along another."""
     rng = np.random.default_rng(0)
     P = rng.standard_normal((N, D)) * np.where(np.arange(D) < 30, 1.0, 0.01)
     E = rng.standard_normal((V, D))

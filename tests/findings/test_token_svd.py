@@ -1,5 +1,3 @@
-"""Token SVD: a planted mean and planted clouds recovered; areas and discriminants computed the plain way."""
-
 from functools import partial
 
 import numpy as np
@@ -88,7 +86,6 @@ def test_the_first_direction_is_that_of_a_full_svd():
 
 
 def test_the_accidental_mean_of_a_steep_spectrum_is_no_mean():
-    """A third of them would pass by the cosine alone."""
     scales, plain = np.arange(1, D + 1) ** -1.0, 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -111,7 +108,6 @@ def test_a_mean_must_have_ten_times_the_mean_variance(length, verdict):
 
 
 def test_a_mean_that_a_cluster_makes_depends_on_it():
-    """Tokens that lie in one spot, far from all others, point the mean and the first direction at themselves."""
     rng = np.random.default_rng(3)
     E = rng.standard_normal((400, D)) @ np.diag([3.0, *[1.0] * (D - 1)])
     E[:, 1] += 2

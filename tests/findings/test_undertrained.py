@@ -104,7 +104,6 @@ def test_equal_rows_are_one_candidate_and_one_is_too_few():
 
 
 def test_tokens_of_a_kind_that_has_no_others_are_no_candidates():
-    """Bytes, all of them in the cluster, would be compared with words."""
     words = tuple(f"t{i}" for i in range(V))
     groups = tuple("bytes" if i in CLUMP[:20] else "words" for i in range(V))
     raw = tuple(word.encode() for word in words)

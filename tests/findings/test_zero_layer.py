@@ -1,5 +1,3 @@
-"""Zero layers: planted pairs and hubs recovered, ties told apart, brute force."""
-
 import json
 from collections import Counter
 from dataclasses import replace
@@ -152,7 +150,6 @@ def test_gaussian_tokens_have_the_mean_and_the_covariance(tied):
     E = 1 + rng.standard_normal((V, 4)) @ rng.standard_normal((4, 4))
     U = E @ rng.standard_normal((4, 4)) + 0.1 * rng.standard_normal((V, 4)) - 2
     inputs, outputs = gaussian_like(E.astype(np.float32), None if tied else U.astype(np.float32), 40_000)
-    assert (outputs is None) == tied
     drawn, real = (inputs, E) if tied else (np.hstack([inputs, outputs]), np.hstack([E, U]))
     scale = real.std()
     np.testing.assert_allclose(drawn.mean(axis=0), real.mean(axis=0), atol=0.05 * scale)

@@ -77,9 +77,8 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
     yield facts.EntityCount(m["n_tokens"])
     for ids, norm, name in SAMPLES:
         yield facts.EntityNames(facts.by_id(arrays.get(ids), arrays.get(name)) or {})
-        yield facts.EntityNumbers(
-            facts.TOKEN_NORM, facts.by_id(arrays.get(ids), arrays.get(norm)), "outlier-norms", "largest"
-        )
+        norms = facts.by_id(arrays.get(ids), arrays.get(norm))
+        yield facts.EntityNumbers(facts.TOKEN_NORM, norms, "outlier-norms", "largest")
     yield facts.EntityNumbers("distance to the nearest other token", _nearest(found))
     if (clump := m["clump"]) is not None:
         which = f"the cluster of {len(clump['members'])} tokens (radius {two(clump['radius'])})."

@@ -78,6 +78,7 @@ class TokenPlaces:
         log_frequency: Float[Array, " V"] | None,
     ) -> None:
         self.tokens, self.channel = tokens, channel
+        # Orders of the tokens: `argsort` of an order is the place of each token in it.
         self.by_norm = np.argsort(tokens.norms, kind="stable")
         self.along = None if channel is None else np.argsort(tokens.E[:, channel], kind="stable")
         self.log_frequency = log_frequency
@@ -98,7 +99,7 @@ class TokenPlaces:
             "names": None if vocabulary is None else [vocabulary.readable[i] for i in first],
             "groups": None if groups is None else dict(groups.most_common()),
             "in_clump": len(self.members.intersection(ids.tolist())),
-            "on_channel": None if self.along is None else float(np.median(_places(self.along)[ids])) / len(order),
+            "on_channel": None if self.along is None else float(np.median(np.argsort(self.along)[ids])) / len(order),
             "by_frequency": _median_share_below(self.log_frequency, ids),
         }
 
@@ -130,7 +131,7 @@ class TokenPlaces:
 
     def _named(self) -> list[dict[str, Any]]:
         texts = () if self.tokens.vocabulary is None else self.tokens.vocabulary.raw_bytes
-        by_norm, along = _places(self.by_norm), None if self.along is None else _places(self.along)
+        by_norm, along = np.argsort(self.by_norm), None if self.along is None else np.argsort(self.along)
         rows = [
             {
                 **self.tokens.row(i),
@@ -142,12 +143,6 @@ class TokenPlaces:
             if BY_NAME.fullmatch(text)
         ]
         return sorted(rows, key=lambda row: row["place_by_norm"])
-
-
-def _places(order: Int[Array, " V"]) -> Int[Array, " V"]:
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
-    return places
 
 
 def _median_share_below(values: Float[Array, " V"] | None, ids: Int[Array, " n"]) -> float | None:

@@ -57,12 +57,9 @@ def reads_main_plane(m: PositionReadingMetrics) -> Evidence | Untested:
 
 def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Iterator[Fact]:
     each = found.metrics["heads"]
-    yield EntityNumbers(
-        "how strongly it reads positions, in times the median head of layer 0",
-        {row["head"]: row["times_median"] for row in each if row["times_median"] is not None},
-        "position-reading",
-        "largest",
-    )
+    says = "how strongly it reads positions, in times the median head of layer 0"
+    strengths = {row["head"]: row["times_median"] for row in each if row["times_median"] is not None}
+    yield EntityNumbers(says, strengths, "position-reading", "largest")
     for row in strong_heads(each):
         yield EntityNote(
             row["head"], f"It reads positions {row['times_median']:.2g} times as strongly as the median head."

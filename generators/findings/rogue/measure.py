@@ -77,10 +77,8 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
         states[stage, begin : begin + len(seen)] = np.take_along_axis(seen, at[:, :, None], axis=1)
 
     run.hidden_states(windows.ids, see)
-    rows, shares = [], np.empty((depths, d))
-    for layer, each in enumerate(states):
-        row, shares[layer] = _row(layer, each, windows.files)
-        rows.append(row)
+    found = [_row(layer, each, windows.files) for layer, each in enumerate(states)]
+    rows, shares = [row for row, _ in found], np.stack([parts for _, parts in found])
     alike = [row for row in rows if row["mean_cosine"] >= ALIKE]
     worst = max(alike, key=lambda row: row["share"])["layer"] if alike else None
     shown = rows[worst] if worst is not None else max(rows, key=lambda row: row["mean_cosine"])

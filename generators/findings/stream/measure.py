@@ -142,11 +142,8 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     P = nonconstant_positions(inputs.weights)
     basis = None if P is None or P.shape[1] != d else right_singular_vectors(P, subspace_size(*P.shape))
-    rows, points = [], []
-    for layer, moments in enumerate(stages):
-        row, scores = _stage(layer, moments, basis)
-        rows.append(row)
-        points.append(scores)
+    found = [_stage(layer, moments, basis) for layer, moments in enumerate(stages)]
+    rows, points = [row for row, _ in found], np.stack([scores for _, scores in found])
     middle = n_layer // 2
     mlps = mlp_rows(run, running.first_windows(windows, MLP_WINDOWS))
     metrics = StreamMetrics(
@@ -165,7 +162,7 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         title = "What the MLPs write, by position and by token"
         tables["mlps"] = table_of(title, MlpRow, mlps)
     positions = np.arange(n, dtype=np.int32)[text]
-    return Measurements(metrics, tables, {"curves": np.stack(points).astype(np.float32), "positions": positions})
+    return Measurements(metrics, tables, {"curves": points.astype(np.float32), "positions": positions})
 
 
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:

@@ -61,6 +61,8 @@ def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
         if those is not None:
             kinds[those] = kind
     groups = np.flatnonzero((sizes > 1) & ~zeros)
+    largest = groups[np.argsort(-sizes[groups], kind="stable")][:MOST_ROWS].tolist()
+    vectors = [GroupRow(**cells(vocabulary, i), rows=int(sizes[i])) for i in largest]
     metrics = VocabularyRowsMetrics(
         rows=len(E),
         zeros=int(zeros.sum()),
@@ -69,7 +71,10 @@ def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
         no_token=_counted(absent, kinds),
         reserved=_counted(reserved, kinds),
     )
-    tables = {"rows": _rows(kinds, first, sizes, reserved, vocabulary), "groups": _groups(groups, sizes, vocabulary)}
+    tables = {
+        "rows": _rows(kinds, first, sizes, reserved, vocabulary),
+        "groups": table_of("Vectors that several rows share, each by the first of its rows", GroupRow, vectors),
+    }
     return Measurements(metrics, {name: table for name, table in tables.items() if table.rows}, {"kinds": kinds})
 
 
@@ -96,9 +101,3 @@ def _rows(
         for i in ids[:MOST_ROWS].tolist()
     ]
     return table_of(f"Rows of zeros, identical to another, or without a token{which}", SharedRow, rows)
-
-
-def _groups(groups: Int[Array, " n"], sizes: Int[Array, " V"], vocabulary: Vocabulary | None) -> Table:
-    largest = groups[np.argsort(-sizes[groups], kind="stable")][:MOST_ROWS].tolist()
-    rows = [GroupRow(**cells(vocabulary, i), rows=int(sizes[i])) for i in largest]
-    return table_of("Vectors that several rows share, each by the first of its rows", GroupRow, rows)

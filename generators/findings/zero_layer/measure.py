@@ -195,21 +195,17 @@ def _variants(
     found = variants(
         answers(E[ids], ids, keys, ways),
         answers(E[some], own, keys[some], ways),
-        answers(drawn_inputs, own, drawn_inputs if drawn_outputs is None else drawn_outputs, ways),
+        answers(drawn_inputs, own, drawn_outputs, ways),
         ways,
         inputs.vocabulary,
     )
-    plain = found[0]
-    return found, {
-        "self_share": plain["gaussian"],
-        "same_number_of_tokens": plain["same_number"],
-        "n_tokens": len(some),
-    }
+    by_chance, same_number = found[0]["gaussian"], found[0]["same_number"]
+    return found, Baseline(self_share=by_chance, same_number_of_tokens=same_number, n_tokens=len(some))
 
 
 def gaussian_like(
     E: Float[Array, "V d"], U: Float[Array, "V d"] | None, n: int
-) -> tuple[Float[Array, "n d"], Float[Array, "n d"] | None]:
+) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
     """Return n Gaussian tokens, inputs and outputs, with the joint mean and covariance of all tokens."""
     sides = [E] if U is None else [E, U]
     widths = [side.shape[1] for side in sides]
@@ -223,7 +219,7 @@ def gaussian_like(
     spread = (vectors * np.sqrt(np.clip(variances, 0, None))) @ vectors.T  # the symmetric root is unique
     drawn = np.random.default_rng(SEED).standard_normal((n, sum(widths)), dtype=np.float32)
     drawn = drawn @ spread.astype(np.float32) + mean.astype(np.float32)
-    return drawn[:, : widths[0]], None if U is None else drawn[:, widths[0] :]
+    return drawn[:, : widths[0]], drawn[:, -widths[-1] :]  # the same where inputs and outputs are one matrix
 
 
 def _tables(hubs: list[AbsorbingToken], arrays: dict[str, Array], vocabulary: Vocabulary | None) -> dict[str, Table]:
@@ -273,16 +269,13 @@ def partners(
 
 
 def alike(values: Float[Array, " V"], ids: Int[Array, " n"]) -> AlikeTokens:
-    whole = _spread(values) or 1.0
+    from scipy.stats import iqr
+
+    whole = float(iqr(values)) or 1.0
     rng = np.random.default_rng(SEED)
-    others = [_spread(rng.choice(values, len(ids), replace=False)) / whole for _ in range(DRAWS)]
+    others = [iqr(rng.choice(values, len(ids), replace=False)) / whole for _ in range(DRAWS)]
     return {
-        "spread": _spread(values[ids]) / whole,
+        "spread": float(iqr(values[ids])) / whole,
         "place": float(np.mean(values < np.median(values[ids]))),
         "chance": drawn("as many tokens drawn at random", np.array(others), "at most"),
     }
-
-
-def _spread(values: Float[Array, " n"]) -> float:
-    low, high = np.quantile(values, [0.25, 0.75])
-    return float(high - low)
