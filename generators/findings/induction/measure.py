@@ -150,8 +150,13 @@ def sequences(run: Run, n_ctx: int | None) -> tuple[Int[Array, "sequences n"], i
     return np.hstack([np.tile(before, (count, 1)).astype(np.int32), once, once]), len(before), half
 
 
-def _looks(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int) -> dict[str, Array]:
-    """Return attention of the second half by head: to what followed, to the same token, one back; by distance."""
+def _looks(
+    run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, only: int | None = None
+) -> dict[str, Array]:
+    """Return attention of the second half by head: to what followed, to the same token, one back; by distance.
+
+    If `only` is given, it is attention in that layer to what followed; the rest is 0.
+    """
     arch = run.architecture
     shape = (len(ids), arch.n_layer, arch.n_head)
     kinds = {half - 1: "copying", half: "duplicate", 1: "previous"}
@@ -161,13 +166,13 @@ def _looks(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int) -> 
     def see(layer: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
         at = slice(begin, begin + len(weights))
         second = weights[:, :, begins + half :]
-        for offset in range(1, half + 1):
+        for offset in range(1, half + 1) if only is None else (half - 1,):
             mean = np.diagonal(second, begins + half - offset, 2, 3)[..., : half - 1].mean(axis=-1)
             by_distance[layer, :, offset] += mean.sum(axis=0) / len(ids)
             if offset in kinds:
                 found[kinds[offset]][at, layer] = mean
 
-    run.attention(ids, see)
+    run.attention(ids, see, layers=None if only is None else [only])
     return {**found, "by_distance": by_distance.reshape(-1, half + 1)}
 
 
@@ -191,7 +196,7 @@ def _feeding(
         with ExitStack() as silenced:
             for index in heads:
                 silenced.enter_context(run.silenced(index // n_head, [index % n_head]))
-            left = _copying_attention(run, ids[:few], begins, half, best)
+            left = _looks(run, ids[:few], begins, half, layer)["copying"][:, layer, best % n_head]
         return ratio_over_windows(before[:few] - left, before[:few], np.arange(few))
 
     alone = front[: run.affordable(SILENCED, ids.shape[1], len(ids))]
@@ -219,20 +224,6 @@ def _sets(heads: list[int], size: int, most: int) -> list[list[int]]:
     while len(found) < min(most, comb(len(heads), size)):
         found[tuple(sorted(rng.permutation(heads)[:size].tolist()))] = None
     return [list(one) for one in found]
-
-
-def _copying_attention(
-    run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, head: int
-) -> Float[Array, " sequences"]:
-    found, (layer, place) = np.zeros(len(ids)), divmod(head, run.architecture.n_head)
-
-    def see(_: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
-        second = weights[:, place, begins + half :]
-        followed = np.diagonal(second, begins + 1, 1, 2)[..., : half - 1]
-        found[begin : begin + len(weights)] = followed.mean(axis=-1)
-
-    run.attention(ids, see, layers=[layer])
-    return found
 
 
 def _copying(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, best: int) -> Copying:

@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from dataclasses import InitVar, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -67,23 +68,21 @@ class Ends(TypedDict):
     shortest: EndByNorm
 
 
+@dataclass
 class TokenPlaces:
     """The rank of every token by norm, along the frequency channel and by frequency, and which are in the clump."""
 
-    def __init__(
-        self,
-        tokens: OutlierTokens,
-        clump: Clump | None,
-        channel: int | None,
-        log_frequency: Float[Array, " V"] | None,
-    ) -> None:
-        self.tokens, self.channel = tokens, channel
+    tokens: OutlierTokens
+    clump: InitVar[Clump | None]
+    channel: int | None
+    log_frequency: Float[Array, " V"] | None
+
+    def __post_init__(self, clump: Clump | None) -> None:
         # Orders of the tokens: `argsort` of an order is the place of each token in it.
-        self.by_norm = np.argsort(tokens.norms, kind="stable")
-        self.along = None if channel is None else np.argsort(tokens.E[:, channel], kind="stable")
-        self.log_frequency = log_frequency
+        self.by_norm = np.argsort(self.tokens.norms, kind="stable")
+        self.along = None if self.channel is None else np.argsort(self.tokens.E[:, self.channel], kind="stable")
         self.members = frozenset() if clump is None else frozenset(clump.members.tolist())
-        self.count = min(EXTREMES, len(tokens.norms) // 2)
+        self.count = min(EXTREMES, len(self.by_norm) // 2)
 
     def ends(self) -> Ends:
         return {"longest": self._end(self.by_norm[::-1]), "shortest": self._end(self.by_norm)}

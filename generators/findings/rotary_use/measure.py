@@ -154,7 +154,8 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         values = [float(value) for value in (np.median(found), found.min(), found.max())]
         rows.append(TurningRow(which="random", turning=turning, damage=values[0], low=values[1], high=values[2]))
     heads = pairs_of_heads(inputs, run, windows.ids[:HEAD_WINDOWS])
-    head_rows = None if heads is None else _head_rows(heads, inputs, order, windows.ids.shape[1])
+    n = windows.ids.shape[1]
+    head_rows = None if heads is None else _head_rows(heads, inputs, order, n)
     metrics = RotaryUseMetrics(
         pairs=len(order),
         unit=many.unit,
@@ -165,7 +166,7 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         half_by_chance=chances[len(order) // 2],
         heads=head_rows,
         fast_heads=None if head_rows is None else _fast_heads(head_rows),
-        outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, windows.ids.shape[1]),
+        outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, n),
         lengths=pair_lengths(run, running.first_windows(windows, LONGEST_WINDOWS), arch.rotary, order),
         ran=running.ran(run, windows),
     )
@@ -313,21 +314,13 @@ def pairs_of_heads(inputs: Inputs, run: Run, ids: Int[Array, "windows n"]) -> Pa
 
 
 def _are_the_models(
-    found: tuple[Float[Array, "heads n c"], Float[Array, "heads n c"]],
-    inputs: Inputs,
-    layer: int,
-    looks: Float[Array, "heads n n"],
+    found: tuple[Float[Array, "heads n c"], ...], inputs: Inputs, layer: int, looks: Float[Array, "heads n n"]
 ) -> bool:
     """Return whether queries and keys give the attention that the model shows; not if it changes them once more."""
-    queries, keys = found
-    scored = scoring(inputs.weights, inputs.architecture, layer, queries.shape[1])
-    made = np.stack(
-        [
-            np.concatenate([weights for _, weights in attention(queries[head], keys[head], scored, head)])
-            for head in range(len(queries))
-        ]
-    )
-    return bool(np.abs(made - looks).sum(axis=-1).mean() < CLOSE)
+    scored = scoring(inputs.weights, inputs.architecture, layer, looks.shape[-1])
+    heads = enumerate(zip(*found, strict=True))
+    made = [np.concatenate([rows for _, rows in attention(q, k, scored, head)]) for head, (q, k) in heads]
+    return bool(np.abs(np.stack(made) - looks).sum(axis=-1).mean() < CLOSE)
 
 
 def _score_shares(
