@@ -57,12 +57,6 @@ def test_every_scheme_is_named(name):
     assert len(FINDING.figures(result)) == (name in ("rotary", "alibi"))
 
 
-def test_the_mask_and_the_slope_of_a_single_head():
-    assert not measured(replace(PLAIN, positions="none", causal=False)).metrics["causal"]
-    slopes = measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))).metrics["slopes"]
-    assert slopes["shortest_half"] == slopes["longest_half"] == pytest.approx(6.93, abs=0.005)
-
-
 def test_windows_are_counted():
     result = measured(replace(PLAIN, windows=(None, 64, 64, None, 32, None)))
     assert result.metrics["windows"] == [{"width": 32, "layers": 1}, {"width": 64, "layers": 2}]

@@ -1,5 +1,3 @@
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
@@ -16,9 +14,6 @@ V, D = 1500, 24
 def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> ModelVocabulary:
     special = np.zeros(len(marked), bool) if special is None else special
     return synthetic.vocabulary(len(marked), {i: f" w{i}" for i in np.flatnonzero(marked)}, np.flatnonzero(special))
-
-
-verdicts = partial(synthetic.verdicts, TOKEN_SVD)
 
 
 def of_the_mean(result):
@@ -56,9 +51,8 @@ def test_areas_of_planted_clouds():
 def test_clouds_need_two_kinds_of_tokens_that_are_not_special():
     E, marked = planted(np.random.default_rng(0))
     for known in (None, vocabulary(np.ones(V, bool)), vocabulary(marked, special=~marked)):
-        result = compute(E, known)
-        assert verdicts(result)["space-plane"] == "untested"
-        assert verdicts(result)["first-is-mean"] == "holds"
+        verdicts = synthetic.verdicts(TOKEN_SVD, compute(E, known))
+        assert verdicts == {"first-is-mean": "holds", "space-plane": "untested"}
     special = np.arange(V) < 50
     E[special, 1] *= -5
     plain, without = (compute(E, vocabulary(marked, which)).metrics["auc"]["second"] for which in (None, special))

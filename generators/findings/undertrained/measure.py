@@ -182,7 +182,8 @@ def matched(
     free[candidates] = False
     ids = np.flatnonzero(free)
     ids = ids[np.argsort(log_frequency[ids], kind="stable")]
-    values, chosen = log_frequency[ids], []
+    values = log_frequency[ids]
+    chosen = []
     for wanted in np.nan_to_num(log_frequency[candidates], nan=np.nanmin(log_frequency))[: len(ids)]:
         right = int(np.searchsorted(values, wanted))
         either_side = [place for place in (right, right - 1) if 0 <= place < len(values)]
