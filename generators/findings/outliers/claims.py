@@ -8,7 +8,7 @@ from generators.findings.measured import Measurements
 from generators.findings.outliers.clump import FEWEST_MEMBERS, spread
 from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.outliers.members import ClumpMetrics, PlacedRow
-from generators.findings.outliers.untrained import UnusedRow
+from generators.findings.token_cells import TokenCells
 
 NEVER = frozenset(f"{byte:02x}" for byte in (0xC0, 0xC1, *range(0xF5, 0x100)))  # bytes that no UTF-8 text contains
 FEWEST_KNOWN = 10  # known unused tokens needed to decide what the cluster is
@@ -86,7 +86,7 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
         placed = [row for name in ("members", "surroundings") for row in facts.rows(found, name, PlacedRow)]
         distances = {row["id"]: row["distance"] for row in placed}
         yield facts.EntityNumbers("distance from the cluster's center", distances)
-    unused = [row["id"] for row in facts.rows(found, "known_unused", UnusedRow)]
+    unused = [row["id"] for row in facts.rows(found, "known_unused", TokenCells)]
     if m["known_unused"] is not None and m["known_unused"]["count"] == len(unused):
         never, some = "It never occurs in the training text.", "It occurs in the training text."
         yield facts.EntityGroup(never, some, unused)

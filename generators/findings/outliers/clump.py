@@ -35,17 +35,13 @@ SEED = 20211240
 class Crowding:
     """How close tokens lie: the distances of some, spread over all, to their nearest, and each one's others close by.
 
-    `typical` is the median of these distances; close by means within half of that, which is `reach`. Of a
-    very large vocabulary some tokens have their others counted (`asked_tokens`); the rest have 0.
+    `typical` is the median of these distances; close by means within half of that. Of a very large vocabulary some
+    tokens have their others counted (`asked_tokens`); the rest have 0.
     """
 
     nearest: Float[Array, " n"]
     others: Int[Array, " V"]
     typical: float
-
-    @property
-    def reach(self) -> float:
-        return CLOSE * self.typical
 
     @property
     def crowded(self) -> Bool[Array, " V"]:
@@ -64,10 +60,6 @@ class Clump:
     centre: Float[Array, " d"]
     radius: float
     within_twice_the_radius: int
-
-    @property
-    def isolated(self) -> bool:
-        return self.within_twice_the_radius <= ISOLATION * len(self.members)
 
 
 def crowding(E: Float[Array, "V d"]) -> Crowding:
@@ -90,7 +82,7 @@ def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
     """Return the largest isolated ball that grows from crowded tokens, the most crowded first; None without any."""
     if found.typical == 0:
         return None  # most tokens share their embedding with another, so nothing is close in comparison
-    squares = norms(E) ** 2
+    squares, reach = norms(E) ** 2, CLOSE * found.typical
     seeds = found.crowded.copy()
     largest: Clump | None = None
     for _ in range(SEEDS):
@@ -98,13 +90,14 @@ def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
         seed = int(np.argmax(others))
         if others[seed] < (len(largest.members) / 2 if largest else 0):
             break
-        start = np.sort(_within(E, squares, E[seed].astype(np.float64), found.reach)[0])
-        ball = _grown(E, squares, start, FLOOR * found.typical, found.reach)
+        start = np.sort(_within(E, squares, E[seed].astype(np.float64), reach)[0])
+        ball = _grown(E, squares, start, FLOOR * found.typical, reach)
         seeds[start] = False
         if ball is not None:
-            ball = _widened(E, squares, ball, found.reach)
+            ball = _widened(E, squares, ball, reach)
             seeds[ball.members] = False
-            if ball.isolated and (largest is None or len(ball.members) > len(largest.members)):
+            isolated = ball.within_twice_the_radius <= ISOLATION * len(ball.members)
+            if isolated and (largest is None or len(ball.members) > len(largest.members)):
                 largest = ball
     return largest
 

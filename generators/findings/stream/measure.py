@@ -1,5 +1,3 @@
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
@@ -41,13 +39,6 @@ class MlpRow(TypedDict):
     position_low: float
     position_high: float
     token: float
-
-
-@dataclass(frozen=True)
-class _Occurrences:
-    which: Int[Array, "windows n"]  # token index, -1 elsewhere
-    counts: Float[Array, "folds n tokens"]
-    folds: Int[Array, " windows"]
 
 
 class MeanRemoved(TypedDict):
@@ -275,7 +266,8 @@ def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
     found = _occurrences(windows)
     if found is None:
         return []
-    n, tokens = found.counts.shape[1:]
+    which, folds, counts = found
+    n, tokens = counts.shape[1:]
     layers, d = run.architecture.n_layer, run.architecture.d_model
     by_position = np.zeros((layers, running.FOLDS, n, d), np.float32)
     by_token = np.zeros((layers, running.FOLDS, tokens, d), np.float32)
@@ -283,18 +275,18 @@ def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
 
     def see(layer: int, begin: int, wrote: Float[Array, "batch n d"]) -> None:
         for window, written in enumerate(wrote, start=begin):
-            fold, places = found.folds[window], np.flatnonzero(found.which[window] >= 0)
+            fold, places = folds[window], np.flatnonzero(which[window] >= 0)
             chosen = written[places]
             by_position[layer, fold, places] += chosen
-            np.add.at(by_token[layer, fold], found.which[window, places], chosen)
+            np.add.at(by_token[layer, fold], which[window, places], chosen)
             squares[layer, fold] += np.einsum("ij,ij->", chosen, chosen, dtype=np.float64)
 
     if not run.mlp_outputs(windows.ids, see):
         return []
-    sizes = found.counts.sum(axis=(1, 2))
+    sizes = counts.sum(axis=(1, 2))
     rows = []
     for layer in range(layers):
-        parts = by_position[layer], by_token[layer], squares[layer], found.counts
+        parts = by_position[layer], by_token[layer], squares[layer], counts
         position, token = _shares(*parts, np.ones(running.FOLDS, bool))
         without = np.array([_shares(*parts, np.arange(running.FOLDS) != fold)[0] for fold in range(running.FOLDS)])
         low, high = jackknife(without, position, sizes)
@@ -302,7 +294,10 @@ def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
     return rows
 
 
-def _occurrences(windows: Windows) -> _Occurrences | None:
+def _occurrences(
+    windows: Windows,
+) -> tuple[Int[Array, "windows n"], Int[Array, " windows"], Float[Array, "folds n tokens"]] | None:
+    """Return where tokens are that occur often (-1 elsewhere), the folds of windows, and counts; None without any."""
     first, last = windows.inner
     ids = windows.ids[:, first + 1 : last]
     tokens, times = np.unique(ids, return_counts=True)
@@ -310,14 +305,14 @@ def _occurrences(windows: Windows) -> _Occurrences | None:
     often = np.sort(often[np.isin(often, tokens[times >= FEWEST])])
     if len(often) < 2:
         return None
-    at = np.minimum(np.searchsorted(often, windows.ids), len(often) - 1)
-    is_often = often[at] == windows.ids
-    is_often[:, : first + 1] = is_often[:, last:] = False
-    which, folds = np.where(is_often, at, -1), running.folds_of(windows.files)
+    places = np.full(windows.ids.max() + 1, -1)
+    places[often] = np.arange(len(often))
+    which, folds = places[windows.ids], running.folds_of(windows.files)
+    which[:, : first + 1] = which[:, last:] = -1
     counts = np.zeros((running.FOLDS, windows.ids.shape[1], len(often)))
-    window, place = np.nonzero(is_often)
+    window, place = np.nonzero(which >= 0)
     np.add.at(counts, (folds[window], place, which[window, place]), 1)
-    return _Occurrences(which, counts, folds)
+    return which, folds, counts
 
 
 def _shares(

@@ -5,7 +5,7 @@ from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, Vocabulary
 from generators.findings.measured import Measurements, Table, table_of
-from generators.findings.token_cells import TokenCells, cells, reserved_names
+from generators.findings.token_cells import COLUMNS, cells, reserved_names
 from generators.maths.blocks import first_identical
 
 # What a row is, the last that is true of it.
@@ -36,16 +36,6 @@ class VocabularyRowsMetrics(TypedDict):
     reserved: Named | None
 
 
-class SharedRow(TokenCells):
-    kind: str
-    same_as: int | None  # the first row with the same numbers
-    reserved_name: bool | None
-
-
-class GroupRow(TokenCells):
-    rows: int
-
-
 def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
     """Find rows that share all their numbers, bit for bit in the precision in which they are read."""
     E, vocabulary = inputs.weights["token_embedding"], inputs.vocabulary
@@ -62,7 +52,7 @@ def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
             kinds[those] = kind
     groups = np.flatnonzero((sizes > 1) & ~zeros)
     largest = groups[np.argsort(-sizes[groups], kind="stable")][:MOST_ROWS].tolist()
-    vectors = [GroupRow(**cells(vocabulary, i), rows=int(sizes[i])) for i in largest]
+    vectors = [{**cells(vocabulary, i), "rows": int(sizes[i])} for i in largest]
     metrics = VocabularyRowsMetrics(
         rows=len(E),
         zeros=int(zeros.sum()),
@@ -73,7 +63,9 @@ def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
     )
     tables = {
         "rows": _rows(kinds, first, sizes, reserved, vocabulary),
-        "groups": table_of("Vectors that several rows share, each by the first of its rows", GroupRow, vectors),
+        "groups": table_of(
+            "Vectors that several rows share, each by the first of its rows", (*COLUMNS, "rows"), vectors
+        ),
     }
     return Measurements(metrics, {name: table for name, table in tables.items() if table.rows}, {"kinds": kinds})
 
@@ -92,12 +84,13 @@ def _rows(
     ids = np.flatnonzero(kinds >= NO_TOKEN)
     which = f" (the first {MOST_ROWS:,} of {len(ids):,})" if len(ids) > MOST_ROWS else ""
     rows = [
-        SharedRow(
+        {
             **cells(vocabulary, i),
-            kind=KINDS[kinds[i]],
-            same_as=int(first[i]) if sizes[first[i]] > 1 else None,
-            reserved_name=None if reserved is None else bool(reserved[i]),
-        )
+            "kind": KINDS[kinds[i]],
+            "same_as": int(first[i]) if sizes[first[i]] > 1 else None,  # the first row with the same numbers
+            "reserved_name": None if reserved is None else bool(reserved[i]),
+        }
         for i in ids[:MOST_ROWS].tolist()
     ]
-    return table_of(f"Rows of zeros, identical to another, or without a token{which}", SharedRow, rows)
+    columns = (*COLUMNS, "kind", "same_as", "reserved_name")
+    return table_of(f"Rows of zeros, identical to another, or without a token{which}", columns, rows)
