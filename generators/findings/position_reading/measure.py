@@ -8,7 +8,6 @@ from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, finite, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn
 from generators.findings.position_reading import forms
-from generators.findings.position_reading.forms import HeadWeights
 from generators.findings.sizes import InStream, check_positions, check_width, nonconstant_positions
 from generators.maths import curve, turning
 from generators.maths.resampling import block_weights
@@ -83,12 +82,12 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
     key_heads = architecture.n_kv_head or architecture.n_head
     queries = _by_head(weights, architecture, "blocks.0.attn.q", architecture.n_head)
     keys = _by_head(weights, architecture, "blocks.0.attn.k", key_heads)
-    heads = HeadWeights(queries, np.repeat(keys, architecture.n_head // key_heads, axis=0))
+    heads = queries, np.repeat(keys, architecture.n_head // key_heads, axis=0)
     leading = curve.principal_scores(P, turning.COMPONENTS)
     if leading.values.shape[1] < 2:
         raise NotApplicableError("The rows of P vary along one direction only: there is no plane to read.")
     lengths = np.linalg.norm(leading.values, axis=0)
-    raw = heads.forms(leading.axes, leading.axes)
+    raw = forms.between(heads, leading.axes, leading.axes)
     c = forms.on_curve(raw, lengths)
     if not forms.plane_energy(c).any():
         raise NotApplicableError("Queries or keys of layer 0 are all zeros, or blind to the main plane of P.")
@@ -160,7 +159,7 @@ def _described(c: Float[Array, "heads k k"], best: Int[Array, " heads"]) -> list
     ]
 
 
-def _chance(heads: HeadWeights, lengths: Float[Array, " k"]) -> ReadingChances:
+def _chance(heads: forms.Heads, lengths: Float[Array, " k"]) -> ReadingChances:
     rng = np.random.default_rng(SEED)
     together, apart = (forms.turned_effects(heads, lengths, DRAWS, rng, together=both) for both in (True, False))
     larger = np.maximum(together, apart)

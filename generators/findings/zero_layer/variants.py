@@ -47,12 +47,6 @@ class FinalNorm:
     centres: bool
     eps: float
 
-    def moments(self, rows: Rows) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-        """Return what is taken from every entry of a row before the gain, and what it is divided by."""
-        centre = rows.mean(axis=1, dtype=np.float64) if self.centres else np.zeros(len(rows))
-        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64) / rows.shape[1] - centre**2
-        return centre, np.sqrt(np.clip(squares, 0, None) + self.eps)
-
 
 @dataclass(frozen=True)
 class Ways:
@@ -124,7 +118,10 @@ def _queries_side(scaled: Rows, treatment: Treatment, ways: Ways) -> Float[Array
     one = np.ones(len(scaled))
     if not treatment.final_norm or ways.norm is None:
         return np.stack([one, 0 * one, 0 * one], axis=1).astype(np.float32)
-    centre, spread = ways.norm.moments(scaled + _added(treatment, ways))
+    rows = scaled + _added(treatment, ways)
+    centre = rows.mean(axis=1, dtype=np.float64) if ways.norm.centres else np.zeros(len(rows))
+    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64) / rows.shape[1] - centre**2
+    spread = np.sqrt(np.clip(squares, 0, None) + ways.norm.eps)
     return np.stack([one, -centre, spread], axis=1).astype(np.float32)
 
 
