@@ -164,10 +164,15 @@ def outlier_lists(tokens: OutlierTokens, channel: int | None) -> tuple[OutlierLi
     counts = np.zeros(len(tokens.norms), np.int64)
     for ids in lists.values():
         counts[ids] += 1
+    overlaps = []
+    for (first, ids), (second, others) in combinations(lists.items(), 2):
+        shared = len(np.intersect1d(ids, others))
+        times = shared * len(counts) / length**2
+        overlaps.append(ListsOverlap(first=first, second=second, shared=shared, times_chance=times))
     found: OutlierLists = {
         "names": list(lists),
         "length": length,
-        "overlaps": _overlaps(lists, length, len(counts)),
+        "overlaps": sorted(overlaps, key=lambda row: -row["shared"]),
         "on_many": int(np.sum(counts >= MANY)),
         "chance": drawn("lists drawn at random", _by_chance(lists, length, len(counts))),
     }
@@ -189,15 +194,6 @@ def _lists(tokens: OutlierTokens, channel: int | None, length: int) -> dict[str,
         values = tokens.E[:, channel].astype(np.float64)
         measures |= {f"high on channel {channel}": values, f"low on channel {channel}": -values}
     return {name: np.argsort(-values, kind="stable")[:length] for name, values in measures.items()}
-
-
-def _overlaps(lists: dict[str, Int[Array, " n"]], length: int, count: int) -> list[ListsOverlap]:
-    found = []
-    for (first, ids), (second, others) in combinations(lists.items(), 2):
-        shared = len(np.intersect1d(ids, others))
-        times = shared * count / length**2
-        found.append(ListsOverlap(first=first, second=second, shared=shared, times_chance=times))
-    return sorted(found, key=lambda row: -row["shared"])
 
 
 def _by_chance(lists: dict[str, Int[Array, " n"]], length: int, count: int) -> Float[Array, " draws"]:

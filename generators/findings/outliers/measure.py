@@ -95,7 +95,8 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     if indicator is not None:
         tables["candidates"] = untrained.candidate_table(indicator, tokens, counts)
         arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator.values, BINS)
-    return Measurements(metrics, tables, {name: _compact(array) for name, array in arrays.items()})
+    doubles = {name: array.astype(np.float32) for name, array in arrays.items() if array.dtype == np.float64}
+    return Measurements(metrics, tables, arrays | doubles)
 
 
 def _sample(tokens: OutlierTokens, channel: int | None) -> dict[str, Array]:
@@ -104,7 +105,3 @@ def _sample(tokens: OutlierTokens, channel: int | None) -> dict[str, Array]:
     if channel is not None:
         arrays["channel"] = tokens.E[ids, channel]
     return {**arrays, **names(tokens.vocabulary, ids)}
-
-
-def _compact(array: Array) -> Array:
-    return array.astype(np.float32) if array.dtype == np.float64 else array

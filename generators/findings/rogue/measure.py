@@ -82,10 +82,12 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
     alike = [row for row in rows if row["mean_cosine"] >= ALIKE]
     worst = max(alike, key=lambda row: row["share"])["layer"] if alike else None
     shown = rows[worst] if worst is not None else max(rows, key=lambda row: row["mean_cosine"])
+    # Where the stream is turned at random, channels share its mean cosine as they share a random direction.
+    directions = np.random.default_rng(SEED).standard_normal((DRAWS, d)) ** 2
     metrics = RogueMetrics(
         layers=rows,
         worst=worst,
-        largest_by_chance=_turned(d),
+        largest_by_chance=drawn("streams turned at random", directions.max(axis=1) / directions.sum(axis=1)),
         ln2=_by_ln2(inputs, shown["channel"]),
         frequency=_by_frequency(inputs, shown["channel"]),
         ran=ran(run, windows),
@@ -162,12 +164,6 @@ def _row(
         isoscore_without_5=isoscore(np.delete(flat, order[: REMOVED[-1]], axis=1)),
     )
     return row, parts / mean if mean > 0 else np.zeros_like(parts)
-
-
-def _turned(d: int) -> StoredChance:
-    """Return the largest share of a channel where the stream is turned at random: that of a random direction."""
-    directions = np.random.default_rng(SEED).standard_normal((DRAWS, d)) ** 2
-    return drawn("streams turned at random", directions.max(axis=1) / directions.sum(axis=1))
 
 
 def _by_ln2(inputs: Inputs, channel: int) -> RankOfChannel | None:

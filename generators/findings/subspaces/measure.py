@@ -102,7 +102,7 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
     top = right_P[:k]
     capture = np.sum((top @ right_E) ** 2, axis=0)
     spread, right_centred = _spectrum(centred)
-    weak = right_centred[:, -tail:]
+    weak, length = right_centred[:, -tail:], float(mean @ mean)
     unused, counted = _weak_directions_of(positions, tail)
     metrics = SubspacesMetrics(
         k=k,
@@ -121,7 +121,12 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
         chance_in_tail=tail / d,
         # d tr(C_P C_E) / (tr C_P tr C_E): 1 for unrelated spreads, 0 for disjoint ones
         rivalry=d * float(np.vdot(gram(positions), centred) / (np.sum(positions**2) * np.trace(centred))),
-        first_capture=_first_capture(top, right_E[:, 0], right_centred[:, 0], mean),
+        first_capture={
+            "value": float(capture[0]),
+            "of_mean": float(np.sum((top @ mean) ** 2)) / length if length else None,
+            "without_mean": float(np.sum((top @ right_centred[:, 0]) ** 2)),
+            "mean_in_first": float(right_E[:, 0] @ mean) ** 2 / length if length else None,
+        },
         chance=_chance(positions, centred, spread, weak, unused, counted),
         intervals=_intervals(positions, centred, weak, _token_interval(E, mean, unused, counted)),
         n_channels=d,
@@ -147,18 +152,6 @@ def _weak_directions_of(positions: Float[Array, "n d"], tail: int) -> tuple[Floa
     rank = int(np.sum(lengths > lengths[0] * max(positions.shape) * np.finfo(np.float64).eps))
     weak = right[-max(tail, len(right) - rank) :]
     return weak, tail / len(weak)
-
-
-def _first_capture(
-    top: Float[Array, "k d"], first: Float[Array, " d"], first_centred: Float[Array, " d"], mean: Float[Array, " d"]
-) -> FirstCapture:
-    length = float(mean @ mean)
-    return {
-        "value": float(np.sum((top @ first) ** 2)),
-        "of_mean": float(np.sum((top @ mean) ** 2)) / length if length else None,
-        "without_mean": float(np.sum((top @ first_centred) ** 2)),
-        "mean_in_first": float(first @ mean) ** 2 / length if length else None,
-    }
 
 
 def _chance(
