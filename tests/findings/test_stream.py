@@ -128,6 +128,7 @@ def test_position_means_and_halves_by_any_batches():
     )
     stored = np.arange(len(states)) % FOLDS != 3
     np.testing.assert_allclose(found.means(3), states[stored].mean(axis=0), atol=1e-5)
+    np.testing.assert_array_equal(found.curve(3), found.means(3)[4:])
     np.testing.assert_allclose(found.contexts, states[:, 4:].mean(axis=1), atol=1e-5)
 
 

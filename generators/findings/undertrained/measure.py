@@ -96,9 +96,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
         )
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts
-    log_frequency = (
-        -np.arange(len(E), dtype=np.float64) if best is None else np.asarray(best.log_frequency, np.float64)
-    )
+    log_frequency = np.asarray(-np.arange(len(E)) if best is None else best.log_frequency, np.float64)
     groups = np.full(len(E), "") if inputs.vocabulary is None else np.array(inputs.vocabulary.groups)
     speakable = ~np.isin(groups, LEFT_OUT)
     allowed = np.isfinite(log_frequency) & (speakable if counts is None else speakable & (counts > 0))
