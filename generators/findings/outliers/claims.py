@@ -28,10 +28,6 @@ class Known:
     most_often: int | None = None
 
     @property
-    def among(self) -> bool:
-        return self.tokens > 0 and self.in_clump >= MOST_OF_THEM * self.tokens
-
-    @property
     def elsewhere(self) -> bool:
         return self.tokens >= FEWEST_KNOWN and self.in_clump < MOST_OF_THEM * self.tokens
 
@@ -56,11 +52,12 @@ def huddle(measured: Measurements[OutliersMetrics]) -> Evidence:
     if m["clump"] is None:
         return Evidence(None, chance=m["chance"]["clump"])
     unused = known(measured, m["clump"])
+    among = unused is not None and unused.in_clump >= max(MOST_OF_THEM * unused.tokens, 1)
     return Evidence(
         m["clump"]["size"],
         {"unused": unused},
         chance=m["chance"]["clump"],
-        extra_condition_met=unused is not None and unused.among,
+        extra_condition_met=among,
         partly_condition_met=unused is None or not unused.elsewhere,
     )
 
