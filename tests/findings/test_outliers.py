@@ -1,6 +1,3 @@
-"""The outliers: planted clumps found to the token, nothing in noise, and what is known of them."""
-
-import json
 from dataclasses import replace
 from functools import partial
 
@@ -45,13 +42,9 @@ def cloud(seed, clumped=True):
     return E if clumped else rows.astype(np.float32), ids
 
 
-def architecture(tied=True):
-    return replace(synthetic.architecture(d_model=D), tied=tied, vocab_size=V)
-
-
-def compute(E, known=None, frequencies=(), tied=True):
-    weights = {"token_embedding": np.asarray(E)}
-    return synthetic.measure(OUTLIERS, weights, architecture(tied), known, frequencies)
+def compute(E, known=None, frequencies=(), tied=True, **others):
+    arch = replace(synthetic.architecture(d_model=D), tied=tied, vocab_size=V)
+    return synthetic.measure(OUTLIERS, {"token_embedding": E, **others}, arch, known, frequencies)
 
 
 def the_claim(result):
@@ -72,6 +65,7 @@ def test_a_planted_clump_is_found_without_any_other_token(kind, seed):
     distances = np.linalg.norm(E[ids] - centre, axis=1)
     assert found["centre_norm"] == pytest.approx(np.linalg.norm(centre))
     assert distances.max() <= found["radius"] <= 1.5 * np.median(distances) + 1e-9
+    assert found["named_unused"] is result.metrics["in_positions"] is None
     assert (the_claim(result).verdict, the_claim(result).value) == ("partly", PLANTED)  # are they unused?
 
 
@@ -84,7 +78,6 @@ def test_a_clump_has_at_least_ten_tokens(size, found):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_clump_that_is_dense_in_the_middle_is_found_whole(seed):
-    """Its outer members lie beyond 1.5 median distances, its surroundings are empty all the same."""
     rng = np.random.default_rng([seed, 9])
     E = NOISE["Gaussian"](rng).astype(np.float32)
     ids = np.sort(rng.choice(V, 100, replace=False))
@@ -105,14 +98,11 @@ def test_identical_rows_are_a_clump_of_the_smallest_radius(factor):
     result = compute(E)
     assert result.metrics["clump"]["members"] == ids.tolist()
     assert result.metrics["clump"]["radius"] == pytest.approx(result.metrics["typical_distance"] / 100)
-    for figure in OUTLIERS.figures(result):
-        figure.draw()
 
 
 @pytest.mark.parametrize("near", [0, 10, 20, 50])
 @pytest.mark.parametrize("apart", [1e-6, 0.004, 0.15], ids=["float32", "8 bits", "near"])
 def test_rows_that_are_equal_and_others_near_them_are_one_clump(near, apart):
-    """The median distance is 0, or that of rounding, and the ball that follows it loses the others."""
     rng = np.random.default_rng([near, 5])
     E, ids = planted(rng, NOISE["Gaussian"](rng), size=20 + near, spread=0)
     typical = crowding(E).typical
@@ -122,12 +112,6 @@ def test_rows_that_are_equal_and_others_near_them_are_one_clump(near, apart):
     away[near + 10 :] *= 0.004 / max(apart, 0.004)
     E[ids] += away.astype(np.float32)
     assert compute(E).metrics["clump"]["members"] == ids.tolist()
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_gaussian_rows_have_no_clump(seed):
-    E = NOISE["Gaussian"](np.random.default_rng([seed, 6])).astype(np.float32)
-    assert find_clump(E, crowding(E)) is None
 
 
 def test_a_crowd_that_thins_out_slowly_and_twins_are_no_clump():
@@ -152,7 +136,6 @@ def test_scale_and_place_of_the_cloud_do_not_matter_and_of_two_clumps_the_larger
 
 
 def test_short_tokens_huddle_by_their_length_alone():
-    """A tenth of the tokens is so short that it lies about the mean, in whatever direction."""
     rng = np.random.default_rng(31)
     E = NOISE["Gaussian"](rng)
     E[::10] *= 0.02
@@ -160,19 +143,6 @@ def test_short_tokens_huddle_by_their_length_alone():
     assert result.metrics["clump"]["size"] == V // 10
     assert result.metrics["chance"]["clump"]["median"] > 10
     assert the_claim(result).verdict == "untested"
-
-
-@pytest.mark.parametrize(
-    ("size", "limit", "verdict"), [(10, 0, "holds"), (9, 0, "fails"), (60, 59, "holds"), (60, 60, "fails")]
-)
-def test_a_clump_is_of_ten_and_beyond_chance(size, limit, verdict):
-    """Tokens that know nothing of one another have none."""
-    E, ids = cloud(11)
-    result = compute(E, vocabulary({int(i): f"[unused{i}]" for i in ids}))
-    claim = the_claim(result)
-    assert (claim.chance.median, claim.chance.limit, claim.chance.draws, claim.interval) == (0, 0, 100, None)
-    inside = {"clump": {"size": size}, "chance": {"clump": synthetic.null(0.0, limit)}}
-    assert the_claim(synthetic.measured_with(result.metrics, inside)).verdict == verdict
 
 
 @pytest.mark.parametrize(("named", "inside", "verdict", "said"), [
@@ -183,22 +153,16 @@ def test_names_judge_the_clump(named, inside, verdict, said):
     E, ids = cloud(33)
     others = np.setdiff1d(np.arange(V), ids)[: named - inside]
     unused = [*ids[:inside].tolist(), *others.tolist()]
-    claim = the_claim(compute(E, vocabulary({i: f"[unused{i}]" for i in unused})))
+    result = compute(E, vocabulary({i: f"[unused{i}]" for i in unused}))
+    assert result.metrics["clump"]["named_unused"] == {"tokens": named, "in_clump": inside}
+    assert sum(result.metrics["clump"]["groups"].values()) == PLANTED
+    reserved = [row["id"] for row in result.tables["members"].named() if row["reserved_name"]]
+    assert sorted(reserved) == ids[:inside].tolist()
+    claim = the_claim(result)
+    assert (claim.chance.median, claim.chance.limit, claim.chance.draws, claim.interval) == (0, 0, 100, None)
     assert claim.verdict == verdict
     assert said in claim.answer
     assert "needed" not in claim.answer, "a cluster has as many tokens as it needs"
-
-
-@pytest.mark.parametrize(("inside", "outside", "verdict", "said"), [
-    (57, 4, "holds", "57 of the 61 "), (0, 100, "fails", "Only 0 of the 100 "), (0, 0, "partly", "more than 7 times"),
-])  # fmt: skip
-def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, said):
-    E, ids = cloud(34)
-    counts = counts_with([*ids[:inside], *np.setdiff1d(np.arange(V), ids)[:outside]])
-    counts[ids[inside:]] = 7
-    claim = the_claim(compute(E, vocabulary({1: "[unused1]"}), counted(counts)))
-    assert claim.verdict == verdict
-    assert said in claim.answer
 
 
 def test_how_much_of_the_clump_lies_where_positions_do():
@@ -207,15 +171,13 @@ def test_how_much_of_the_clump_lies_where_positions_do():
     P = rng.standard_normal((100, D)) * 0.01
     P[:, 3] += np.linspace(-1, 1, 100)
     E[ids, 3] += 30
-    weights = {"token_embedding": E, "position_embedding": P.astype(np.float32)}
-    result = synthetic.measure(OUTLIERS, weights, architecture())
-    found, top = result.metrics["in_positions"], np.linalg.svd(P)[2][:10]
+    found = compute(E, position_embedding=P.astype(np.float32)).metrics["in_positions"]
+    top = np.linalg.svd(P)[2][:10]
     shares = np.sum((E @ top.T) ** 2, axis=1) / np.sum(E.astype(float) ** 2, axis=1)
     assert (found["k"], found["chance"]) == (10, 10 / D)
     assert found["members"] == pytest.approx(shares[ids].mean(), rel=1e-3)
     assert found["others"] == pytest.approx(np.delete(shares, ids).mean(), rel=1e-3)
-    assert compute(E).metrics["in_positions"] is None
-    alike = synthetic.measure(OUTLIERS, {**weights, "position_embedding": np.zeros((100, D))}, architecture())
+    alike = compute(E, position_embedding=np.zeros((100, D)))
     assert alike.metrics["in_positions"] is None, "a table that is all alike has no directions"
 
 
@@ -234,8 +196,7 @@ def test_the_longest_and_the_shortest():
     assert not any(row["in_clump"] for row in rows)
     expected = {"mean": norms.mean(), "std": norms.std(), "min": norms.min(), "max": norms.max()}
     assert result.metrics["norm"] == pytest.approx(expected)
-    assert result.metrics["ends"]["longest"]["first"] == ends["longest"][:5]
-    assert result.metrics["ends"]["shortest"]["first"] == ends["shortest"][:5]
+    assert {end: result.metrics["ends"][end]["first"] for end in ends} == {end: ids[:5] for end, ids in ends.items()}
 
 
 def test_where_the_longest_and_the_shortest_stand():
@@ -303,79 +264,45 @@ def test_without_a_clump_untied_candidates_are_short_and_tied_ones_none():
 
 def test_special_candidates_are_counted_apart():
     E, ids = cloud(16)
-    known = vocabulary({int(ids[3]): "ward", 7: "forward", 9: " awkward"}, special=ids[:2].tolist())
-    result = compute(E, known)
+    texts = {int(ids[3]): "ward", 7: "forward", 9: " awkward"}
+    result = compute(E, vocabulary(texts, special=ids[:2].tolist()))
     assert result.metrics["candidates"]["counted_apart"] == {"byte": 0, "special": 2, "unassigned": 0}
     listed = dict(zip(column(result, "candidates", "id"), column(result, "candidates", "contained_in"), strict=True))
     assert set(listed) == set(ids[2:].tolist())
     assert listed[ids[3]] == ["forward", "␠awkward"]
-    first = column(result, "candidates", "id")[0]
-    assert column(result, "candidates", "raw_bytes")[0] == known.raw_bytes[first].hex(" ")
-
-
-def test_tokens_named_as_unused_are_counted():
-    E, ids = cloud(17)
-    unused = ("[unused0]", "<unused1>", "<|reserved_special_token_0|>", "unused")
-    names = dict(zip(ids.tolist(), unused, strict=False))
-    outside = next(i for i in range(V) if i not in set(ids.tolist()))
-    result = compute(E, vocabulary({**names, outside: "[unused5]"}))
-    found = result.metrics["clump"]
-    reserved = [row["id"] for row in result.tables["members"].named() if row["reserved_name"]]
-    assert sorted(reserved) == ids[:3].tolist()
-    assert not any(column(compute(E), "members", "reserved_name"))
-    assert found["named_unused"] == {"tokens": 4, "in_clump": 3}
-    assert sum(found["groups"].values()) == PLANTED
 
 
 def counted(counts, source="counts") -> tuple[TokenFrequency, ...]:
-    """Return these counts, from this source."""
     return (TokenFrequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False),)
 
 
-def counts_with(unused, **others) -> np.ndarray:
-    """Return counts of which these are 0 and the others large, but for those given as `t<id>=count`."""
+@pytest.mark.parametrize(("clumped", "unused_members", "unused_others", "member_counts", "verdict"), [
+    (True, 60, 0, (), "holds"), (True, 57, 4, (1, 7, 2), "holds"), (True, 58, 0, (1, 1), "holds"),
+    (True, 0, 0, (5,) * 60, "partly"), (True, 0, 100, (7,) * 60, "fails"), (False, 0, 3, (), "fails"),
+    (False, 0, 0, (), "fails"),
+])  # fmt: skip
+def test_counts_judge_the_clump_before_names_do(clumped, unused_members, unused_others, member_counts, verdict):
+    E, ids = cloud(23, clumped)
+    unused = np.sort([*ids[:unused_members], *np.setdiff1d(np.arange(V), ids)[:unused_others]]).astype(int)
     counts = np.random.default_rng(20).integers(100, 10**9, V)
     counts[unused] = 0
-    for name, count in others.items():
-        counts[int(name[1:])] = count
-    return counts
-
-
-def test_counts_of_the_training_text_judge_the_clump():
-    E, ids = cloud(21)
-    outside = np.setdiff1d(np.arange(V), ids)[:4]
-    unused = np.sort([*ids[:-3], *outside])
-    names = vocabulary({int(unused[0]): "$x_1$"})
-    counts = counts_with(unused, **{f"t{i}": k for i, k in zip(ids[-3:], (1, 7, 2), strict=True)})
-    result = compute(E, names, counted(counts))
-    expected = {"count": 61, "in_clump": 57, "share": 57 / 61, "others_in_clump": 3, "largest_count_in_clump": 7}
-    assert result.metrics["known_unused"] == expected
-    assert column(result, "known_unused", "id") == unused.tolist()
-    assert column(result, "known_unused", "readable")[0] == "$x_1$"
-    assert column(result, "known_unused", "in_clump") == np.isin(unused, ids).tolist()
-    assert column(result, "candidates", "count") == counts[column(result, "candidates", "id")].tolist()
-    json.dumps(result.metrics, allow_nan=False)
-
-
-@pytest.mark.parametrize(("clumped", "unused_members", "unused_others", "member_counts"), [
-    (True, 60, 0, ()), (True, 59, 1, (1,)), (True, 58, 0, (1, 1)), (True, 0, 0, (5,) * 60), (False, 0, 3, ()),
-    (False, 0, 0, ()),
-])  # fmt: skip
-def test_how_the_clump_fares_by_counts(clumped, unused_members, unused_others, member_counts):
-    E, ids = cloud(23, clumped)
-    others = np.setdiff1d(np.arange(V), ids)
-    counts = counts_with([*ids[:unused_members], *others[:unused_others]])
     counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
-    result = compute(E, frequencies=counted(counts))
-    unused = unused_members + unused_others
-    assert ("known_unused" in result.tables) == bool(unused)
+    result = compute(E, vocabulary({1: "[unused1]"}), counted(counts))
     assert result.metrics["known_unused"] == {
-        "count": unused,
+        "count": len(unused),
         "in_clump": unused_members,
-        "share": unused_members / unused if unused else None,
+        "share": unused_members / len(unused) if len(unused) else None,
         "others_in_clump": len(member_counts),
         "largest_count_in_clump": max(member_counts, default=0) if clumped else None,
     }
+    assert ("known_unused" in result.tables) == bool(len(unused))
+    if len(unused):
+        assert column(result, "known_unused", "id") == unused.tolist()
+        assert column(result, "known_unused", "in_clump") == (np.isin(unused, ids) & clumped).tolist()
+    if clumped:
+        assert result.metrics["clump"]["members"] == ids.tolist(), "found without reading counts or names"
+        assert column(result, "candidates", "count") == counts[column(result, "candidates", "id")].tolist()
+    assert the_claim(result).verdict == verdict
 
 
 @pytest.mark.parametrize("frequencies", [(), counted(np.arange(V), "corpus"), counted(np.arange(V), "index")])
@@ -386,24 +313,10 @@ def test_without_counts_none_is_known_unused(frequencies):
     assert "count" not in result.tables["candidates"].columns
 
 
-def test_the_clump_is_found_without_reading_names_or_counts():
-    E, ids = cloud(19)
-    counts = counts_with(np.setdiff1d(np.arange(V), ids)[:100])
-    plain, named = compute(E), compute(E, vocabulary(dict.fromkeys(range(100), "[unused0]")))
-    result = compute(E, frequencies=counted(counts))
-    assert named.metrics["clump"]["members"] == plain.metrics["clump"]["members"] == ids.tolist()
-    assert plain.metrics["clump"]["named_unused"] is None
-    assert result.metrics["clump"] == plain.metrics["clump"]
-    assert (result.metrics["known_unused"]["in_clump"], result.metrics["known_unused"]["others_in_clump"]) == (0, 60)
-
-
 @pytest.mark.parametrize("clumped", [True, False])
-@pytest.mark.parametrize("named", [True, False])
-def test_what_the_pictures_show_is_told(clumped, named):
+def test_what_the_pictures_show_is_told(clumped):
     E, ids = cloud(25, clumped)
-    raw_bytes = dict(zip(ids.tolist(), synthetic.HOSTILE, strict=False))
-    result = compute(E, vocabulary(raw_bytes) if named else None, counted(counts_with(ids)))
-    alt, norms = synthetic.alts(OUTLIERS, result)["outlier-norms"], np.linalg.norm(E, axis=1)
+    alt, norms = synthetic.alts(OUTLIERS, compute(E))["outlier-norms"], np.linalg.norm(E, axis=1)
     said = [two(norms.min()), two(norms.mean())]
     if clumped:
         said += [two(norms[ids].min()), two(norms[ids].max()), "60 tokens"]

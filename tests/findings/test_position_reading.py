@@ -1,5 +1,3 @@
-"""How the first layer reads the position curve: against plain matrices of scores, and planted heads recovered."""
-
 from dataclasses import replace
 
 import numpy as np

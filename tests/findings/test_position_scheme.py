@@ -1,5 +1,3 @@
-"""How positions are known: periods as torch's own models have them, the paper's slopes, biases that were planted."""
-
 import math
 from dataclasses import replace
 
@@ -59,12 +57,6 @@ def test_every_scheme_is_named(name):
     assert len(FINDING.figures(result)) == (name in ("rotary", "alibi"))
 
 
-def test_the_mask_and_the_slope_of_a_single_head():
-    assert not measured(replace(PLAIN, positions="none", causal=False)).metrics["causal"]
-    slopes = measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))).metrics["slopes"]
-    assert slopes["shortest_half"] == slopes["longest_half"] == pytest.approx(6.93, abs=0.005)
-
-
 def test_windows_are_counted():
     result = measured(replace(PLAIN, windows=(None, 64, 64, None, 32, None)))
     assert result.metrics["windows"] == [{"width": 32, "layers": 1}, {"width": 64, "layers": 2}]
@@ -111,7 +103,6 @@ def test_periods_are_those_of_llama_itself(kind):
 
 
 def test_part_of_a_head_and_some_layers():
-    """As in models that turn a quarter of each head, and in those in which every third layer has no positions."""
     turns = rotary(4, 100.0, 512)
     arch = replace(PLAIN, positions="rotary", rotary=(turns, turns, None) * 2)
     result = measured(arch)
@@ -189,7 +180,6 @@ def test_equal_biases_prefer_nothing():
 
 
 def test_planted_offsets_are_recovered():
-    """A head for the previous token, one for the next, one for the token itself; rows 1, 17 and 0 of T5's table."""
     table = np.zeros((32, 3))
     table[1, 0] = table[17, 1] = table[0, 2] = 5
     found = biased(table).metrics["biases"]

@@ -113,7 +113,6 @@ def test_groups_are_averaged_but_for_rows_apart(rows, size, apart, means):
 
 
 def test_the_first_row_decides_nothing_of_what_groups_cost():
-    """A row 0 far off the curve is most of what removing all rows costs, and nothing of what groups of ten cost."""
     P = helix(0.001)
     far = P.copy()
     far[0, 0] += 50

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from generators.base.architecture import Rotary
-from generators.findings.inputs import NotApplicableError
 from generators.findings.rotary_use import FINDING
 from generators.findings.rotary_use.measure import within
 from tests import synthetic
@@ -47,17 +46,14 @@ def weights_of(previous, seed=0):
 
 
 def measured(costs, weights=None, arch=ARCH):
-    weights = weights or {}
-
     def states(stage, ids):
         return np.random.default_rng([7, stage]).standard_normal((*ids.shape, D)).astype(np.float32)
 
     def attend(layer, ids, silenced):
-        if not weights:
-            return np.zeros((len(ids), HEADS, N, N))
         return np.stack([attention_to(rows, weights, arch, layer) for rows in states(layer, ids)])
 
-    return measure_run(FINDING, arch, None, weights, kind="rotary", states=states, attend=attend, pairs=costs)
+    planted = {"states": states, "attend": attend if weights else no_attention, "pairs": costs}
+    return measure_run(FINDING, arch, None, weights, kind="rotary", **planted)
 
 
 FALLING = 0.6 ** np.arange(PAIRS)  # what each pair costs, fastest first
@@ -74,7 +70,7 @@ def test_pairs_that_are_hardly_needed_can_stand_still():
     assert claims["slow-pairs-idle"].verdict == "holds"
     assert claims["fast-half-enough"].verdict == "holds"
     assert claims["fast-half-enough"].value == rows["fastest", 8]
-    assert claims["previous-token-fast"].verdict == "untested"
+    assert claims["previous-token-fast"].verdict == claims["length-in-slow-pairs"].verdict == "untested"
     for limit, verdict in ((0.9, "holds"), (0.0, "partly")):  # of random halves
         changed = {"half_by_chance": synthetic.null(1.0, limit)}
         claim = claims_of(synthetic.measured_with(result.metrics, changed))["fast-half-enough"]
@@ -151,20 +147,14 @@ def test_lengths_in_slow_pairs():
         assert claims_of(with_lengths(slow))["length-in-slow-pairs"].verdict == verdict
 
 
-def test_lengths_that_cannot_be_seen():
-    result = measured(np.ones(PAIRS))
-    assert result.metrics["lengths"] is None
-    assert claims_of(result)["length-in-slow-pairs"].verdict == "untested"
-
-
 def test_wrong_weights_leave_heads_unknown():
     weights = weights_of(set())
     other = {**weights, "blocks.1.attn.q": 3 * weights["blocks.1.attn.q"]}
-    planted = {
-        "states": lambda stage, ids: np.random.default_rng(stage).standard_normal((*ids.shape, D)),
-        "attend": lambda layer, ids, _: np.stack([attention_to(np.eye(N, D), other, ARCH, layer)] * len(ids)),
-    }
-    result = measure_run(FINDING, ARCH, None, weights, kind="rotary", pairs=np.ones(PAIRS), **planted)
+
+    def attend(layer, ids, silenced):
+        return np.stack([attention_to(np.eye(N, D), other, ARCH, layer)] * len(ids))
+
+    result = measure_run(FINDING, ARCH, None, weights, kind="rotary", pairs=np.ones(PAIRS), attend=attend)
     assert result.metrics["heads"] is None
 
 
@@ -173,8 +163,3 @@ def test_heads_are_exchanged_within_their_layers():
     order = within(layers, np.random.default_rng(0))
     assert sorted(order) == list(range(15))
     np.testing.assert_array_equal(layers[order], layers)
-
-
-def test_models_that_do_not_rotate_are_refused():
-    with pytest.raises(NotApplicableError):
-        measure_run(FINDING, synthetic.architecture())

@@ -68,11 +68,9 @@ def test_settings_that_differ_by_noise_seldom_hold():
     assert held <= 2
 
 
-def test_models_of_one_base_and_models_that_do_not_rotate():
+def test_models_of_one_base_and_models_without_a_head():
     one = measured(RIGHT, arch=replace(ARCH, rotary=(LOCAL, None)))
     assert len(one.metrics["settings"]) == 3
-    with pytest.raises(NotApplicableError):
-        measure_run(FINDING, synthetic.architecture())
     with pytest.raises(NotApplicableError, match="predicts no tokens"):
         measure_run(FINDING, ARCH, None, kind="rotary", predicts=False)
 
@@ -84,10 +82,6 @@ def test_pairs_of_neighbors_and_of_halves():
 
 
 # A trained model, saved with wrong rotations, on its held-out text
-
-
-def as_it_is(key, matrix):
-    return matrix
 
 
 def interleaved(key, rows):
@@ -106,8 +100,8 @@ def untrained(key, matrix):
 @pytest.mark.parametrize(
     ("theta", "change", "verdict", "closest"),
     [
-        (1e4, as_it_is, "holds", "theta × 10"),
-        (1e5, as_it_is, "fails", "theta / 10"),
+        (1e4, lambda key, matrix: matrix, "holds", "theta × 10"),
+        (1e5, lambda key, matrix: matrix, "fails", "theta / 10"),
         (1e4, interleaved, "fails", "other pairs"),
         (1e4, untrained, "untested", None),
     ],

@@ -1,5 +1,3 @@
-"""Subspaces: planted disjoint and shared spreads, and the definitions computed the plain way."""
-
 import json
 from functools import partial
 
@@ -61,7 +59,6 @@ def test_chance_turns_or_exchanges_one_side(null):
 
 
 def test_loud_channels_that_miss_one_another_by_accident_do_not_count():
-    """Two sides with a few loud channels each hardly ever share one: turned, they would share all."""
     verdicts = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -86,20 +83,13 @@ def judged(noise, claim, value, limit, median):
     return claims_of(synthetic.measured_with(noise.metrics, inside, **{name: value}))[claim]
 
 
-TAIL = [
-    (0.50, 0.15, 0.1, "holds"), (0.49, 0.15, 0.1, "partly"), (0.20, 0.15, 0.1, "partly"), (0.19, 0.15, 0.1, "fails"),
-    (0.50, 0.50, 0.1, "fails"), (0.51, 0.50, 0.1, "holds"), (0.20, 0.20, 0.1, "fails"), (0.21, 0.20, 0.1, "partly"),
-]  # fmt: skip
-
-
 @pytest.mark.parametrize(("claim", "value", "limit", "median", "verdict"), [
-    *((claim, *row) for claim in ("p-in-tail", "tokens-in-tail") for row in TAIL),
+    ("p-in-tail", 0.50, 0.15, 0.1, "holds"), ("p-in-tail", 0.49, 0.15, 0.1, "partly"),
+    ("tokens-in-tail", 0.20, 0.15, 0.1, "partly"), ("tokens-in-tail", 0.19, 0.15, 0.1, "fails"),
+    ("tokens-in-tail", 0.50, 0.50, 0.1, "fails"), ("p-in-tail", 0.99, 0.5, 0.5, "untested"),
     ("keep-apart", 0.50, 0.9, 1.0, "holds"), ("keep-apart", 0.51, 0.9, 1.0, "partly"),
     ("keep-apart", 0.80, 0.9, 1.0, "partly"), ("keep-apart", 0.81, 0.9, 1.0, "fails"),
-    ("keep-apart", 0.50, 0.5, 1.0, "fails"), ("keep-apart", 0.49, 0.5, 1.0, "holds"),
-    ("keep-apart", 0.70, 0.7, 1.0, "fails"), ("keep-apart", 0.69, 0.7, 1.0, "partly"),
-    ("keep-apart", 0.01, 0.5, 0.5, "untested"), ("p-in-tail", 0.99, 0.5, 0.5, "untested"),
-    ("tokens-in-tail", 0.99, 0.6, 0.6, "untested"),  # most draws reach the threshold
+    ("keep-apart", 0.50, 0.5, 1.0, "fails"), ("keep-apart", 0.01, 0.5, 0.5, "untested"),
 ])  # fmt: skip
 def test_thresholds(noise, claim, value, limit, median, verdict):
     found = judged(noise, claim, value, limit, median)
@@ -108,7 +98,6 @@ def test_thresholds(noise, claim, value, limit, median, verdict):
 
 
 def test_intervals_and_tenths_of_noise(noise):
-    """Intervals hold the values and are those of their claims; the table averages the capture over tenths."""
     for claim, name in VALUES.items():
         low, high = noise.metrics["intervals"][name]
         assert low < noise.metrics[name] < high
@@ -176,7 +165,6 @@ def test_directions_without_positions():
 
 
 def test_captured_mean_is_found():
-    """The tokens stand far from 0 along a direction in which positions are strong, and vary most along another."""
     rng = np.random.default_rng(0)
     P = rng.standard_normal((N, D)) * np.where(np.arange(D) < 30, 1.0, 0.01)
     E = rng.standard_normal((V, D))

@@ -108,9 +108,7 @@ def test_the_chunk_is_where_the_stripes_are(striped):
 
 @pytest.mark.parametrize(("d", "k", "chosen"), [
     (12, 3, [0, 1, 6, 7]),  # ranking is 0, 1, ...: the others are 3 to 11
-    (12, 0, [0, 1, 10, 11]),
-    (4, 0, [0, 1, 2, 3]),
-    (3, 0, []),
+    (12, 0, [0, 1, 10, 11]), (4, 0, [0, 1, 2, 3]), (3, 0, []),
 ])  # fmt: skip
 def test_pairs_of_channels(d, k, chosen):
     assert pair_channels(np.arange(d), k).tolist() == chosen
@@ -191,14 +189,8 @@ def test_without_position_channels_the_strongest_are_paired():
 
 
 @pytest.mark.parametrize(("shape", "value"), [
-    ((1, 16), None),
-    ((2, 17), None),
-    ((50, 16), None),
-    ((400, 20), None),
-    ((300, 200), 0.0),
-    ((300, 70), 0.3),
-    ((1, 16), 1e-20),
-    ((300, 70), 1e20),
+    ((1, 16), None), ((2, 17), None), ((50, 16), None), ((400, 20), None),
+    ((300, 200), 0.0), ((300, 70), 0.3), ((1, 16), 1e-20), ((300, 70), 1e20),
 ])  # fmt: skip
 def test_small_or_constant_tokens_still_give_numbers(shape, value):
     rng = np.random.default_rng(0)

@@ -1,7 +1,3 @@
-"""Token SVD: a planted mean and planted clouds recovered; areas and discriminants computed the plain way."""
-
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
@@ -18,9 +14,6 @@ V, D = 1500, 24
 def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> ModelVocabulary:
     special = np.zeros(len(marked), bool) if special is None else special
     return synthetic.vocabulary(len(marked), {i: f" w{i}" for i in np.flatnonzero(marked)}, np.flatnonzero(special))
-
-
-verdicts = partial(synthetic.verdicts, TOKEN_SVD)
 
 
 def of_the_mean(result):
@@ -58,9 +51,8 @@ def test_areas_of_planted_clouds():
 def test_clouds_need_two_kinds_of_tokens_that_are_not_special():
     E, marked = planted(np.random.default_rng(0))
     for known in (None, vocabulary(np.ones(V, bool)), vocabulary(marked, special=~marked)):
-        result = compute(E, known)
-        assert verdicts(result)["space-plane"] == "untested"
-        assert verdicts(result)["first-is-mean"] == "holds"
+        verdicts = synthetic.verdicts(TOKEN_SVD, compute(E, known))
+        assert verdicts == {"first-is-mean": "holds", "space-plane": "untested"}
     special = np.arange(V) < 50
     E[special, 1] *= -5
     plain, without = (compute(E, vocabulary(marked, which)).metrics["auc"]["second"] for which in (None, special))
@@ -88,7 +80,6 @@ def test_the_first_direction_is_that_of_a_full_svd():
 
 
 def test_the_accidental_mean_of_a_steep_spectrum_is_no_mean():
-    """A third of them would pass by the cosine alone."""
     scales, plain = np.arange(1, D + 1) ** -1.0, 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -111,7 +102,6 @@ def test_a_mean_must_have_ten_times_the_mean_variance(length, verdict):
 
 
 def test_a_mean_that_a_cluster_makes_depends_on_it():
-    """Tokens that lie in one spot, far from all others, point the mean and the first direction at themselves."""
     rng = np.random.default_rng(3)
     E = rng.standard_normal((400, D)) @ np.diag([3.0, *[1.0] * (D - 1)])
     E[:, 1] += 2

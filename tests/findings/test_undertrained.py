@@ -23,14 +23,6 @@ def embedding():
     return E
 
 
-def measured(never=(), predicts=True, counts=True, E=None):
-    numbers = np.random.default_rng(0).integers(1, 1000, V).astype(float)
-    numbers[CLUMP] = 0
-    known = (TokenFrequency("counts", "counts", np.log1p(numbers), 1.0, False),) if counts else ()
-    weights = {"token_embedding": embedding() if E is None else E}
-    return measure_run(FINDING, ARCH, None, weights, known, kind="rotary", never=never, predicts=predicts)
-
-
 class Asked(StandIn):
     """Repeats any token that a prompt asks for, but those in `never`."""
 
@@ -59,11 +51,6 @@ def asked(never=(), E=None, vocabulary=None, **given):
     return FINDING.measure(Inputs(weights, run.architecture, vocabulary, (counted(),), run))
 
 
-def judged(*arguments, **given):
-    (claim,) = FINDING.claims(asked(*arguments, **given))
-    return claim
-
-
 def counted():
     numbers = np.random.default_rng(0).integers(1, 1000, V).astype(float)
     numbers[CLUMP] = 0
@@ -90,20 +77,14 @@ def test_tokens_that_are_never_said():
         figure.draw()
 
 
-def test_candidates_that_are_said_fail():
-    assert judged(n_ctx=200).verdict == "fails"
-
-
-def test_a_model_that_cannot_repeat_tests_nothing():
-    claim = judged(never=CLUMP, can_repeat=False, n_ctx=200)
-    assert claim.verdict == "untested"
-    assert "can't repeat" in claim.answer
-
-
-def test_where_controls_pass_as_well_nothing_is_said_of_candidates():
-    claim = judged(never=[*CLUMP, *(token for token in range(V) if token % 5 < 2)], n_ctx=200)
-    assert claim.verdict == "untested"
-    assert "nothing distinguishes the 30 candidates" in claim.answer
+@pytest.mark.parametrize(("never", "can_repeat", "verdict", "said"), [
+    ([], True, "fails", "0 of"), (CLUMP, False, "untested", "can't repeat"),
+    ([*CLUMP, *(token for token in range(V) if token % 5 < 2)], True, "untested", "nothing distinguishes the 30 "),
+])  # fmt: skip
+def test_candidates_that_are_said_or_say_nothing(never, can_repeat, verdict, said):
+    (claim,) = FINDING.claims(asked(never, can_repeat=can_repeat, n_ctx=200))
+    assert claim.verdict == verdict
+    assert said in claim.answer
 
 
 def test_equal_rows_are_one_candidate_and_one_is_too_few():
@@ -117,7 +98,6 @@ def test_equal_rows_are_one_candidate_and_one_is_too_few():
 
 
 def test_tokens_of_a_kind_that_has_no_others_are_no_candidates():
-    """Bytes, all of them in the cluster, would be compared with words."""
     words = tuple(f"t{i}" for i in range(V))
     groups = tuple("bytes" if i in CLUMP[:20] else "words" for i in range(V))
     raw = tuple(word.encode() for word in words)
@@ -138,15 +118,13 @@ def test_few_tokens_are_told_apart_exactly(candidates, controls, verdict):
     assert claim.verdict == verdict
 
 
-def test_models_without_a_cluster_without_counts_or_without_a_head():
-    E = np.random.default_rng(1).standard_normal((V, D)).astype(np.float32)
-    with pytest.raises(NotApplicableError, match="No tokens lie in one spot"):
-        measured(E=E)
-    m = measured(counts=False).metrics
+def test_models_without_counts_or_without_a_head():
+    weights = {"token_embedding": embedding()}
+    m = measure_run(FINDING, ARCH, None, weights).metrics
     assert m["unseen"] is None
     assert m["matched_by"] == "token index"
     with pytest.raises(NotApplicableError, match="no head"):
-        measured(predicts=False)
+        measure_run(FINDING, ARCH, None, weights, predicts=False)
 
 
 def test_controls_are_the_nearest_in_frequency_each_once():

@@ -71,12 +71,8 @@ def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[
     rows, best = found.metrics["heads"], best_of(found.metrics)
     if len(rows) != count:
         return
-    yield EntityNumbers(
-        "attention to what followed, tokens read twice",
-        [row["copying"] for row in rows],
-        "induction-heads",
-        "largest",
-    )
+    copying = [row["copying"] for row in rows]
+    yield EntityNumbers("attention to what followed, tokens read twice", copying, "induction-heads", "largest")
     if best["copying"] >= COPIES:
         yield EntityNote(
             found.metrics["best"],

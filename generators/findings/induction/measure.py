@@ -103,26 +103,26 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
     scores = {key: looks[key].reshape(len(ids), -1) for key in ("copying", "duplicate", "previous")}
     best = int(np.argmax(scores["copying"].mean(axis=0)))
     drops, feeding = _feeding(run, ids[:FEW_SEQUENCES], begins, half, scores, best)
-    rows = []
-    for index in range(scores["copying"].shape[1]):
-        mean = mean_over_windows(scores["copying"][:, index], np.arange(len(ids)))
-        rows.append(
-            InductionHeadRow(
-                layer=index // arch.n_head,
-                head=index % arch.n_head,
-                copying=mean["mean"],
-                low=mean["low"],
-                high=mean["high"],
-                duplicate=float(scores["duplicate"][:, index].mean()),
-                previous=float(scores["previous"][:, index].mean()),
-                drop=drops.get(index),
-            )
+    copying = [mean_over_windows(head, np.arange(len(ids))) for head in scores["copying"].T]
+    rows = [
+        InductionHeadRow(
+            layer=index // arch.n_head,
+            head=index % arch.n_head,
+            copying=mean["mean"],
+            low=mean["low"],
+            high=mean["high"],
+            duplicate=float(scores["duplicate"][:, index].mean()),
+            previous=float(scores["previous"][:, index].mean()),
+            drop=drops.get(index),
         )
+        for index, mean in enumerate(copying)
+    ]
+    largest = looks["by_distance"][:, NEAREST : half - APART].max(axis=0)
     metrics = InductionMetrics(
         heads=rows,
         best=best,
         uniform=float(np.mean(1 / (np.arange(begins + half, begins + 2 * half) + 1))),
-        other_distances=_other_distances(looks["by_distance"], half),
+        other_distances=drawn("other distances", largest) if len(largest) >= FEWEST_DISTANCES else None,
         feeding=feeding,
         copying=_copying(run, ids, begins, half, best) if run.predicts else None,
         ran=InductionRun(
@@ -150,30 +150,30 @@ def sequences(run: Run, n_ctx: int | None) -> tuple[Int[Array, "sequences n"], i
     return np.hstack([np.tile(before, (count, 1)).astype(np.int32), once, once]), len(before), half
 
 
-def _looks(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int) -> dict[str, Array]:
-    """Return attention of the second half by head: to what followed, to the same token, one back; by distance."""
+def _looks(
+    run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, only: int | None = None
+) -> dict[str, Array]:
+    """Return attention of the second half by head: to what followed, to the same token, one back; by distance.
+
+    If `only` is given, it is attention in that layer to what followed; the rest is 0.
+    """
     arch = run.architecture
     shape = (len(ids), arch.n_layer, arch.n_head)
-    found = {key: np.zeros(shape) for key in ("copying", "duplicate", "previous")}
+    kinds = {half - 1: "copying", half: "duplicate", 1: "previous"}
+    found = {key: np.zeros(shape) for key in kinds.values()}
     by_distance = np.zeros((arch.n_layer, arch.n_head, half + 1))
 
     def see(layer: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
         at = slice(begin, begin + len(weights))
         second = weights[:, :, begins + half :]
-        for offset in range(1, half + 1):
+        for offset in range(1, half + 1) if only is None else (half - 1,):
             mean = np.diagonal(second, begins + half - offset, 2, 3)[..., : half - 1].mean(axis=-1)
             by_distance[layer, :, offset] += mean.sum(axis=0) / len(ids)
-            for key, where in (("copying", half - 1), ("duplicate", half), ("previous", 1)):
-                if offset == where:
-                    found[key][at, layer] = mean
+            if offset in kinds:
+                found[kinds[offset]][at, layer] = mean
 
-    run.attention(ids, see)
+    run.attention(ids, see, layers=None if only is None else [only])
     return {**found, "by_distance": by_distance.reshape(-1, half + 1)}
-
-
-def _other_distances(by_distance: Float[Array, "heads distances"], half: int) -> StoredChance | None:
-    largest = by_distance[:, NEAREST : half - APART].max(axis=0)
-    return drawn("other distances", largest) if len(largest) >= FEWEST_DISTANCES else None
 
 
 def _feeding(
@@ -196,7 +196,7 @@ def _feeding(
         with ExitStack() as silenced:
             for index in heads:
                 silenced.enter_context(run.silenced(index // n_head, [index % n_head]))
-            left = _copying_attention(run, ids[:few], begins, half, best)
+            left = _looks(run, ids[:few], begins, half, layer)["copying"][:, layer, best % n_head]
         return ratio_over_windows(before[:few] - left, before[:few], np.arange(few))
 
     alone = front[: run.affordable(SILENCED, ids.shape[1], len(ids))]
@@ -224,20 +224,6 @@ def _sets(heads: list[int], size: int, most: int) -> list[list[int]]:
     while len(found) < min(most, comb(len(heads), size)):
         found[tuple(sorted(rng.permutation(heads)[:size].tolist()))] = None
     return [list(one) for one in found]
-
-
-def _copying_attention(
-    run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, head: int
-) -> Float[Array, " sequences"]:
-    found, (layer, place) = np.zeros(len(ids)), divmod(head, run.architecture.n_head)
-
-    def see(_: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
-        second = weights[:, place, begins + half :]
-        followed = np.diagonal(second, begins + 1, 1, 2)[..., : half - 1]
-        found[begin : begin + len(weights)] = followed.mean(axis=-1)
-
-    run.attention(ids, see, layers=[layer])
-    return found
 
 
 def _copying(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, best: int) -> Copying:

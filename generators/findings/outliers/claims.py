@@ -8,7 +8,7 @@ from generators.findings.measured import Measurements
 from generators.findings.outliers.clump import FEWEST_MEMBERS, spread
 from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.outliers.members import ClumpMetrics, PlacedRow
-from generators.findings.outliers.untrained import UnusedRow
+from generators.findings.token_cells import TokenCells
 
 NEVER = frozenset(f"{byte:02x}" for byte in (0xC0, 0xC1, *range(0xF5, 0x100)))  # bytes that no UTF-8 text contains
 FEWEST_KNOWN = 10  # known unused tokens needed to decide what the cluster is
@@ -26,10 +26,6 @@ class Known:
     tokens: int
     in_clump: int
     most_often: int | None = None
-
-    @property
-    def among(self) -> bool:
-        return self.tokens > 0 and self.in_clump >= MOST_OF_THEM * self.tokens
 
     @property
     def elsewhere(self) -> bool:
@@ -56,11 +52,12 @@ def huddle(measured: Measurements[OutliersMetrics]) -> Evidence:
     if m["clump"] is None:
         return Evidence(None, chance=m["chance"]["clump"])
     unused = known(measured, m["clump"])
+    among = unused is not None and unused.in_clump >= max(MOST_OF_THEM * unused.tokens, 1)
     return Evidence(
         m["clump"]["size"],
         {"unused": unused},
         chance=m["chance"]["clump"],
-        extra_condition_met=unused is not None and unused.among,
+        extra_condition_met=among,
         partly_condition_met=unused is None or not unused.elsewhere,
     )
 
@@ -77,9 +74,8 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
     yield facts.EntityCount(m["n_tokens"])
     for ids, norm, name in SAMPLES:
         yield facts.EntityNames(facts.by_id(arrays.get(ids), arrays.get(name)) or {})
-        yield facts.EntityNumbers(
-            facts.TOKEN_NORM, facts.by_id(arrays.get(ids), arrays.get(norm)), "outlier-norms", "largest"
-        )
+        norms = facts.by_id(arrays.get(ids), arrays.get(norm))
+        yield facts.EntityNumbers(facts.TOKEN_NORM, norms, "outlier-norms", "largest")
     yield facts.EntityNumbers("distance to the nearest other token", _nearest(found))
     if (clump := m["clump"]) is not None:
         which = f"the cluster of {len(clump['members'])} tokens (radius {two(clump['radius'])})."
@@ -87,7 +83,7 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
         placed = [row for name in ("members", "surroundings") for row in facts.rows(found, name, PlacedRow)]
         distances = {row["id"]: row["distance"] for row in placed}
         yield facts.EntityNumbers("distance from the cluster's center", distances)
-    unused = [row["id"] for row in facts.rows(found, "known_unused", UnusedRow)]
+    unused = [row["id"] for row in facts.rows(found, "known_unused", TokenCells)]
     if m["known_unused"] is not None and m["known_unused"]["count"] == len(unused):
         never, some = "It never occurs in the training text.", "It occurs in the training text."
         yield facts.EntityGroup(never, some, unused)

@@ -1,6 +1,5 @@
 """The clump: the densest cluster of tokens in embedding space, found without knowing what they are."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,24 +29,19 @@ TURNS = 100  # draws, each with a neighbor search among hundreds of tokens
 SAMPLE = 512  # tokens per draw; "close" depends on their own distances, sizes on their number
 SPREAD_OF_LENGTHS = 4096  # tokens, over all ids, from which spread and lengths are taken
 SEED = 20211240
-SCATTERED = "tokens of these lengths in random directions"
 
 
 @dataclass(frozen=True)
 class Crowding:
     """How close tokens lie: the distances of some, spread over all, to their nearest, and each one's others close by.
 
-    `typical` is the median of these distances; close by means within half of that, which is `reach`. Of a
-    very large vocabulary some tokens have their others counted (`asked_tokens`); the rest have 0.
+    `typical` is the median of these distances; close by means within half of that. Of a very large vocabulary some
+    tokens have their others counted (`asked_tokens`); the rest have 0.
     """
 
     nearest: Float[Array, " n"]
     others: Int[Array, " V"]
     typical: float
-
-    @property
-    def reach(self) -> float:
-        return CLOSE * self.typical
 
     @property
     def crowded(self) -> Bool[Array, " V"]:
@@ -66,10 +60,6 @@ class Clump:
     centre: Float[Array, " d"]
     radius: float
     within_twice_the_radius: int
-
-    @property
-    def isolated(self) -> bool:
-        return self.within_twice_the_radius <= ISOLATION * len(self.members)
 
 
 def crowding(E: Float[Array, "V d"]) -> Crowding:
@@ -92,7 +82,7 @@ def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
     """Return the largest isolated ball that grows from crowded tokens, the most crowded first; None without any."""
     if found.typical == 0:
         return None  # most tokens share their embedding with another, so nothing is close in comparison
-    squares = norms(E) ** 2
+    squares, reach = norms(E) ** 2, CLOSE * found.typical
     seeds = found.crowded.copy()
     largest: Clump | None = None
     for _ in range(SEEDS):
@@ -100,13 +90,14 @@ def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
         seed = int(np.argmax(others))
         if others[seed] < (len(largest.members) / 2 if largest else 0):
             break
-        start = np.sort(_within(E, squares, E[seed].astype(np.float64), found.reach)[0])
-        ball = _grown(E, squares, start, FLOOR * found.typical, found.reach)
+        start = np.sort(_within(E, squares, E[seed].astype(np.float64), reach)[0])
+        ball = _grown(E, squares, start, FLOOR * found.typical, reach)
         seeds[start] = False
         if ball is not None:
-            ball = _widened(E, squares, ball, found.reach)
+            ball = _widened(E, squares, ball, reach)
             seeds[ball.members] = False
-            if ball.isolated and (largest is None or len(ball.members) > len(largest.members)):
+            isolated = ball.within_twice_the_radius <= ISOLATION * len(ball.members)
+            if isolated and (largest is None or len(ball.members) > len(largest.members)):
                 largest = ball
     return largest
 
@@ -120,7 +111,7 @@ def _grown(
     """
     ball = None
     for _ in range(STEPS):
-        centre = _mean(E, members)
+        centre = E[members].mean(axis=0, dtype=np.float64)
         wide = RADIUS * float(np.median(_distances(E, members, centre)))
         radius = min(max(wide, floor), reach)
         near, distances = _within(E, squares, centre, ISOLATION * radius)
@@ -167,23 +158,8 @@ def _within(
 
 
 def _distances(E: Float[Array, "V d"], ids: Int[Array, " n"], centre: Float[Array, " d"]) -> Float[Array, " n"]:
-    distances = np.empty(len(ids))
-    for part in _parts(len(ids)):
-        difference = E[ids[part]] - centre
-        distances[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-    return distances
-
-
-def _mean(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Float[Array, " d"]:
-    total = np.zeros(E.shape[1])
-    for part in _parts(len(ids)):
-        total += E[ids[part]].sum(axis=0, dtype=np.float64)
-    return total / len(ids)
-
-
-def _parts(count: int) -> Iterator[slice]:
-    for begin in range(0, count, BLOCK):
-        yield slice(begin, begin + BLOCK)
+    parts = np.array_split(ids, len(ids) // BLOCK + 1)  # few rows at a time are brought to float64
+    return np.concatenate([np.linalg.norm(E[part] - centre, axis=1) for part in parts])
 
 
 def scattered_clumps(E: Float[Array, "V d"]) -> StoredChance:
@@ -197,21 +173,13 @@ def scattered_clumps(E: Float[Array, "V d"]) -> StoredChance:
     lengths = np.linalg.norm(rows, axis=1)
     scales = np.sqrt(np.clip(np.linalg.eigvalsh(gram(rows)), 0, None))
     rng = np.random.default_rng(SEED)
-    count = min(SAMPLE, len(E))
-    sizes = [_largest(_scattered(scales, rng.choice(lengths, count), rng)) for _ in range(TURNS)]
-    return drawn(SCATTERED, np.array(sizes) * len(E) / count)
-
-
-def _scattered(
-    scales: Float[Array, " d"], lengths: Float[Array, " n"], rng: np.random.Generator
-) -> Float[Array, "n d"]:
-    directions = rng.standard_normal((len(lengths), len(scales))) * scales
-    drawn_lengths = np.linalg.norm(directions, axis=1)
-    drawn_lengths[drawn_lengths == 0] = 1  # all tokens are equal, and so is what is drawn
-    directions *= (lengths / drawn_lengths)[:, None]
-    return directions.astype(np.float32)
-
-
-def _largest(tokens: Float[Array, "n d"]) -> int:
-    found = find_clump(tokens, crowding(tokens))
-    return 0 if found is None else len(found.members)
+    count, sizes = min(SAMPLE, len(E)), np.zeros(TURNS)
+    for draw in range(TURNS):
+        wanted = rng.choice(lengths, count)
+        directions = rng.standard_normal((count, len(scales))) * scales
+        drawn_lengths = np.linalg.norm(directions, axis=1)
+        drawn_lengths[drawn_lengths == 0] = 1  # all tokens are equal, and so is what is drawn
+        tokens = (directions * (wanted / drawn_lengths)[:, None]).astype(np.float32)
+        if (found := find_clump(tokens, crowding(tokens))) is not None:
+            sizes[draw] = len(found.members)
+    return drawn("tokens of these lengths in random directions", sizes * len(E) / count)

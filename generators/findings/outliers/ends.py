@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from dataclasses import InitVar, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -8,7 +9,6 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.inputs import Vocabulary
 from generators.findings.measured import StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.outliers.clump import Clump
@@ -68,25 +68,21 @@ class Ends(TypedDict):
     shortest: EndByNorm
 
 
+@dataclass
 class TokenPlaces:
     """The rank of every token by norm, along the frequency channel and by frequency, and which are in the clump."""
 
-    def __init__(
-        self,
-        tokens: OutlierTokens,
-        clump: Clump | None,
-        channel: int | None,
-        log_frequency: Float[Array, " V"] | None,
-    ) -> None:
-        self.tokens, self.channel = tokens, channel
-        self.by_norm = np.argsort(tokens.norms, kind="stable")
-        self.along = None if channel is None else np.argsort(tokens.E[:, channel], kind="stable")
-        self.log_frequency = log_frequency
-        self.members = frozenset() if clump is None else frozenset(clump.members.tolist())
+    tokens: OutlierTokens
+    clump: InitVar[Clump | None]
+    channel: int | None
+    log_frequency: Float[Array, " V"] | None
 
-    @property
-    def count(self) -> int:
-        return min(EXTREMES, len(self.by_norm) // 2)
+    def __post_init__(self, clump: Clump | None) -> None:
+        # Orders of the tokens: `argsort` of an order is the place of each token in it.
+        self.by_norm = np.argsort(self.tokens.norms, kind="stable")
+        self.along = None if self.channel is None else np.argsort(self.tokens.E[:, self.channel], kind="stable")
+        self.members = frozenset() if clump is None else frozenset(clump.members.tolist())
+        self.count = min(EXTREMES, len(self.by_norm) // 2)
 
     def ends(self) -> Ends:
         return {"longest": self._end(self.by_norm[::-1]), "shortest": self._end(self.by_norm)}
@@ -102,7 +98,7 @@ class TokenPlaces:
             "names": None if vocabulary is None else [vocabulary.readable[i] for i in first],
             "groups": None if groups is None else dict(groups.most_common()),
             "in_clump": len(self.members.intersection(ids.tolist())),
-            "on_channel": None if self.along is None else float(np.median(_places(self.along)[ids])) / len(order),
+            "on_channel": None if self.along is None else float(np.median(np.argsort(self.along)[ids])) / len(order),
             "by_frequency": _median_share_below(self.log_frequency, ids),
         }
 
@@ -133,8 +129,8 @@ class TokenPlaces:
         ]
 
     def _named(self) -> list[dict[str, Any]]:
-        ids = named_by_sources(self.tokens.vocabulary)
-        by_norm, along = _places(self.by_norm), None if self.along is None else _places(self.along)
+        texts = () if self.tokens.vocabulary is None else self.tokens.vocabulary.raw_bytes
+        by_norm, along = np.argsort(self.by_norm), None if self.along is None else np.argsort(self.along)
         rows = [
             {
                 **self.tokens.row(i),
@@ -142,19 +138,10 @@ class TokenPlaces:
                 "place_on_channel": None if along is None else int(along[i]) + 1,
                 "in_clump": i in self.members,
             }
-            for i in ids
+            for i, text in enumerate(texts)
+            if BY_NAME.fullmatch(text)
         ]
         return sorted(rows, key=lambda row: row["place_by_norm"])
-
-
-def named_by_sources(vocabulary: Vocabulary | None) -> list[int]:
-    return [] if vocabulary is None else [i for i, text in enumerate(vocabulary.raw_bytes) if BY_NAME.fullmatch(text)]
-
-
-def _places(order: Int[Array, " V"]) -> Int[Array, " V"]:
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
-    return places
 
 
 def _median_share_below(values: Float[Array, " V"] | None, ids: Int[Array, " n"]) -> float | None:
@@ -177,10 +164,15 @@ def outlier_lists(tokens: OutlierTokens, channel: int | None) -> tuple[OutlierLi
     counts = np.zeros(len(tokens.norms), np.int64)
     for ids in lists.values():
         counts[ids] += 1
+    overlaps = []
+    for (first, ids), (second, others) in combinations(lists.items(), 2):
+        shared = len(np.intersect1d(ids, others))
+        times = shared * len(counts) / length**2
+        overlaps.append(ListsOverlap(first=first, second=second, shared=shared, times_chance=times))
     found: OutlierLists = {
         "names": list(lists),
         "length": length,
-        "overlaps": _overlaps(lists, length, len(counts)),
+        "overlaps": sorted(overlaps, key=lambda row: -row["shared"]),
         "on_many": int(np.sum(counts >= MANY)),
         "chance": drawn("lists drawn at random", _by_chance(lists, length, len(counts))),
     }
@@ -202,19 +194,6 @@ def _lists(tokens: OutlierTokens, channel: int | None, length: int) -> dict[str,
         values = tokens.E[:, channel].astype(np.float64)
         measures |= {f"high on channel {channel}": values, f"low on channel {channel}": -values}
     return {name: np.argsort(-values, kind="stable")[:length] for name, values in measures.items()}
-
-
-def _overlaps(lists: dict[str, Int[Array, " n"]], length: int, count: int) -> list[ListsOverlap]:
-    found: list[ListsOverlap] = []
-    for (first, ids), (second, others) in combinations(lists.items(), 2):
-        shared = len(np.intersect1d(ids, others))
-        found.append({
-            "first": first,
-            "second": second,
-            "shared": shared,
-            "times_chance": shared * count / length**2,
-        })  # fmt: skip
-    return sorted(found, key=lambda row: -row["shared"])
 
 
 def _by_chance(lists: dict[str, Int[Array, " n"]], length: int, count: int) -> Float[Array, " draws"]:

@@ -2,7 +2,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.drawing import labels, style
@@ -27,7 +26,10 @@ def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
         ax.legend(markerscale=3)
     points = np.column_stack([extremes.column("id"), extremes.column("norm")]).astype(float)
     ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6)
-    _name_points(ax, points, extremes.named())
+    ax.set_xlim(ax.get_xlim())
+    ax.set_ylim(ax.get_ylim())
+    shown = [labels.label(name(row["id"], row["readable"])) for row in extremes.named()]
+    labels.annotate(ax, points, shown, np.concatenate([line.get_xydata() for line in ax.lines]))
     ax.set(xlabel="token index", ylabel="norm of the token embedding")
     return figure
 
@@ -43,10 +45,3 @@ def search_norms(arrays: dict[str, Array], extremes: Table, n_tokens: int) -> Sc
 
 def _dots(ax: Any, x: Array, y: Array, colour: str, label: str, size: float) -> None:
     ax.plot(x, y, ".", ms=size, alpha=0.5, mec="none", color=colour, label=label, rasterized=True)
-
-
-def _name_points(ax: Any, points: Float[Array, "n 2"], rows: list[dict[str, Any]]) -> None:
-    ax.set_xlim(ax.get_xlim())
-    ax.set_ylim(ax.get_ylim())
-    shown = [labels.label(name(row["id"], row["readable"])) for row in rows]
-    labels.annotate(ax, points, shown, np.concatenate([line.get_xydata() for line in ax.lines]))

@@ -57,7 +57,8 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)
-    tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
+    lengths = norms(E)
+    tokens = OutlierTokens(E, lengths, inputs.vocabulary)
     crowd = crowding(E)
     clump = find_clump(E, crowd)
     indicator = untrained.indicator(tokens, clump, inputs.architecture.tied)
@@ -68,7 +69,9 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     lists, listed = outlier_lists(tokens, channel)
     places = TokenPlaces(tokens, clump, channel, known)
     metrics = OutliersMetrics(
-        norm=_norms(tokens),
+        norm=Norms(
+            mean=float(lengths.mean()), std=float(lengths.std()), min=float(lengths.min()), max=float(lengths.max())
+        ),
         typical_distance=crowd.typical,
         crowded=int(crowd.crowded.sum()),
         ends=places.ends(),
@@ -90,19 +93,10 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     if counts is not None and not counts.all():
         tables["known_unused"] = untrained.known_unused_table(counts, clump, tokens)
     if indicator is not None:
-        tables["candidates"] = untrained.candidate_table(indicator, tokens.vocabulary, counts)
+        tables["candidates"] = untrained.candidate_table(indicator, tokens, counts)
         arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator.values, BINS)
-    return Measurements(metrics, tables, {name: _compact(array) for name, array in arrays.items()})
-
-
-def _norms(tokens: OutlierTokens) -> Norms:
-    values = tokens.norms
-    return {
-        "mean": float(values.mean()),
-        "std": float(values.std()),
-        "min": float(values.min()),
-        "max": float(values.max()),
-    }
+    doubles = {name: array.astype(np.float32) for name, array in arrays.items() if array.dtype == np.float64}
+    return Measurements(metrics, tables, arrays | doubles)
 
 
 def _sample(tokens: OutlierTokens, channel: int | None) -> dict[str, Array]:
@@ -111,7 +105,3 @@ def _sample(tokens: OutlierTokens, channel: int | None) -> dict[str, Array]:
     if channel is not None:
         arrays["channel"] = tokens.E[ids, channel]
     return {**arrays, **names(tokens.vocabulary, ids)}
-
-
-def _compact(array: Array) -> Array:
-    return array.astype(np.float32) if array.dtype == np.float64 else array

@@ -1,5 +1,4 @@
 from collections import Counter
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -51,20 +50,18 @@ class PlacedRow(TokenCells):
 
 def describe(clump: Clump, vocabulary: Vocabulary | None) -> ClumpMetrics:
     members = np.sort(clump.members).tolist()
+    unused = None if vocabulary is None else reserved_names(vocabulary)
     return row_of(
         ClumpMetrics,
         clump,
         size=len(members),
         centre_norm=float(np.linalg.norm(clump.centre)),
         groups=None if vocabulary is None else dict(Counter(vocabulary.groups[i] for i in members).most_common()),
-        named_unused=None if vocabulary is None else _named_unused(members, vocabulary),
+        named_unused=None
+        if unused is None
+        else NamedUnused(tokens=len(unused), in_clump=len(unused.intersection(members))),
         members=members,
     )
-
-
-def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:
-    unused = reserved_names(vocabulary)
-    return {"tokens": len(unused), "in_clump": len(unused.intersection(members))}
 
 
 def in_positions(tokens: OutlierTokens, clump: Clump, P: Float[Array, "n d"] | None) -> InPositions | None:
@@ -90,47 +87,35 @@ def nearest_others(tokens: OutlierTokens, clump: Clump) -> Int[Array, " n"]:
 
 
 def tables(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Table]:
-    columns, near = PlacedRow, near[:LABELLED]
+    reserved = None if tokens.vocabulary is None else reserved_names(tokens.vocabulary)
+
+    def placed(title: str, ids: Int[Array, " n"], distances: Float[Array, " n"]) -> Table:
+        rows = [
+            {**tokens.row(i), "reserved_name": None if reserved is None else i in reserved, "distance": distance}
+            for i, distance in zip(ids.tolist(), distances.tolist(), strict=True)
+        ]
+        return table_of(title, PlacedRow, rows)
+
+    near = near[:LABELLED]
     distances = np.linalg.norm(tokens.E[near] - clump.centre, axis=1)
     return {
-        "members": table_of(
-            "Tokens in the clump, those nearest to its centre first",
-            columns,
-            _placed(tokens, clump.members, clump.distances),
-        ),
-        "surroundings": table_of(
-            "Tokens nearest to the clump that are not in it", columns, _placed(tokens, near, distances)
-        ),
+        "members": placed("Tokens in the clump, those nearest to its centre first", clump.members, clump.distances),
+        "surroundings": placed("Tokens nearest to the clump that are not in it", near, distances),
     }
-
-
-def _placed(tokens: OutlierTokens, ids: Int[Array, " n"], distances: Float[Array, " n"]) -> list[dict[str, Any]]:
-    pairs = zip(ids.tolist(), distances.tolist(), strict=True)
-    reserved = None if tokens.vocabulary is None else reserved_names(tokens.vocabulary)
-    return [
-        {**tokens.row(i), "reserved_name": None if reserved is None else i in reserved, "distance": distance}
-        for i, distance in pairs
-    ]
 
 
 def arrays(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"], channel: int | None) -> dict[str, Array]:
     shown = clump.members[spread(len(clump.members), AROUND)]
     around = np.concatenate([shown, near])
+    plane = pca(tokens.E[around].astype(np.float64)).scores[:, :2]
     return {
         "member_ids": clump.members.astype(np.int32),
         "member_norm": tokens.norms[clump.members],
         "member_nearest": nearest_distance(tokens.E, shown),
         "around_ids": around.astype(np.int32),
         "around_is_member": np.arange(len(around)) < len(shown),
-        "around_plane": _plane(tokens.E[around]),
+        "around_plane": plane,
         **({} if channel is None else {"member_channel": tokens.E[clump.members, channel]}),
         **names(tokens.vocabulary, clump.members, "member_name"),
         **names(tokens.vocabulary, around, "around_name"),
     }
-
-
-def _plane(rows: Float[Array, "n d"]) -> Float[Array, "n 2"]:
-    scores = pca(rows.astype(np.float64)).scores
-    plane = np.zeros((len(rows), 2))
-    plane[:, : min(2, scores.shape[1])] = scores[:, :2]
-    return plane

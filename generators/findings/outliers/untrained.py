@@ -15,7 +15,7 @@ from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Table, table_of
 from generators.findings.outliers.clump import Clump
 from generators.findings.outliers.tokens import OutlierTokens
-from generators.findings.token_cells import TokenCells, cells
+from generators.findings.token_cells import COLUMNS
 
 CANDIDATE_SHARE = 0.02  # share of the vocabulary that counts as candidates for under-trained tokens
 MOST_CANDIDATES = 200  # candidates in the table
@@ -44,19 +44,6 @@ class Candidates(TypedDict):
     count: int
     at_most: float
     counted_apart: dict[str, int] | None
-
-
-class UnusedRow(TokenCells):
-    group: str | None
-    in_clump: bool
-    norm: float
-
-
-class CandidateRow(TokenCells):
-    group: str | None
-    indicator: float
-    contained_in: list[str] | None
-    count: int | None
 
 
 @dataclass(frozen=True)
@@ -96,25 +83,21 @@ def candidates(found: Indicator, vocabulary: Vocabulary | None) -> Candidates:
     }
 
 
-def candidate_table(found: Indicator, vocabulary: Vocabulary | None, counts: Int[Array, " V"] | None) -> Table:
+def candidate_table(found: Indicator, tokens: OutlierTokens, counts: Int[Array, " V"] | None) -> Table:
+    vocabulary = tokens.vocabulary
     ids = [i for i in found.candidates.tolist() if vocabulary is None or vocabulary.groups[i] not in APART]
     which = f"the first {MOST_CANDIDATES} of {len(ids)} candidates" if len(ids) > MOST_CANDIDATES else "candidates"
-    return table_of(
-        f"Tokens that look under-trained, {which} by {found.name}",
-        [column for column in CandidateRow.__annotations__ if column != "count" or counts is not None],
-        [_candidate(i, float(found.values[i]), vocabulary, counts) for i in ids[:MOST_CANDIDATES]],
-    )
-
-
-def _candidate(i: int, value: float, vocabulary: Vocabulary | None, counts: Int[Array, " V"] | None) -> CandidateRow:
-    longer = None if vocabulary is None else [vocabulary.readable[j] for j in vocabulary.containing(i, CONTAINING)]
-    return {
-        **cells(vocabulary, i),
-        "group": None if vocabulary is None else vocabulary.groups[i],
-        "indicator": value,
-        "contained_in": longer,
-        "count": None if counts is None else int(counts[i]),
-    }
+    rows = [
+        {
+            **tokens.row(i),
+            "indicator": float(found.values[i]),
+            "contained_in": vocabulary and [vocabulary.readable[j] for j in vocabulary.containing(i, CONTAINING)],
+            "count": None if counts is None else int(counts[i]),
+        }
+        for i in ids[:MOST_CANDIDATES]
+    ]
+    columns = (*COLUMNS, "group", "indicator", "contained_in", *([] if counts is None else ["count"]))
+    return table_of(f"Tokens that look under-trained, {which} by {found.name}", columns, rows)
 
 
 def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
@@ -133,4 +116,4 @@ def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
 def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: OutlierTokens) -> Table:
     members = set() if clump is None else set(clump.members.tolist())
     rows = [{**tokens.row(i), "in_clump": i in members} for i in np.flatnonzero(counts == 0).tolist()]
-    return table_of("Tokens that the training text never has", UnusedRow, rows)
+    return table_of("Tokens that the training text never has", (*COLUMNS, "group", "in_clump", "norm"), rows)

@@ -18,14 +18,8 @@ AXES = ("position", "component 1", "component 2")
 def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
     rows, scores = measured.metrics["layers"], upright(measured.arrays["scores"])
     first = int(measured.arrays.get("positions", [1])[0])
-    return [
-        Figure(
-            "position-line",
-            "The curve of positions, layer by layer",
-            partial(draw_line, scores, first, rows),
-            partial(turn_line, scores, first, rows),
-        ),
-    ]
+    draw, turn = (partial(way, scores, first, rows) for way in (draw_line, turn_line))
+    return [Figure("position-line", "The curve of positions, layer by layer", draw, turn)]
 
 
 def upright(scores: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]:
@@ -56,12 +50,7 @@ def turn_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow
     m = scores.shape[1]
     along = (np.arange(m) - (m - 1) / 2) / (m / 4)
     stages = tuple(
-        Rows(
-            _name(layer, len(rows)),
-            first,
-            np.column_stack([along, points[:, :2]]),
-            numbers=_numbers(row),
-        )
+        Rows(_name(layer, len(rows)), first, np.column_stack([along, points[:, :2]]), numbers=_numbers(row))
         for layer, (points, row) in enumerate(zip(scores, rows, strict=True))
     )
     return Curve(stages, (Colouring("position", np.arange(float(first + m))),), slider="Layer", axes=AXES)

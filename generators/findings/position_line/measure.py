@@ -6,21 +6,11 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.runs import Run
+from generators.findings import running
 from generators.findings.inputs import Inputs, Weights, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.position_means import PositionMeans
-from generators.findings.running import (
-    FOLDS,
-    SEED,
-    Ran,
-    WindowMean,
-    first_windows,
-    folds_of,
-    mean_over_windows,
-    ran,
-    text_columns,
-)
 from generators.maths import surrogates
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
@@ -45,8 +35,8 @@ class ChannelCost(TypedDict):
 
     channel: int
     unit: str
-    at_its_mean: WindowMean
-    per_position: WindowMean
+    at_its_mean: running.WindowMean
+    per_position: running.WindowMean
     swept: float
     others: list[float]
 
@@ -101,16 +91,16 @@ class PositionLineMetrics(TypedDict):
     straight_by_chance: list[StoredChance]
     channel_by_chance: StoredChance
     cost: ChannelCost
-    ran: Ran
+    ran: running.Ran
 
 
 def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
     """Measure the mean hidden state at each position over 256 windows, layer by layer, and hold channels constant."""
     run = model_of(inputs)
-    windows = run.windows(WINDOWS, SEED)
+    windows = run.windows(WINDOWS, running.SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
     n = windows.ids.shape[1]
-    text, folds = text_columns(windows), folds_of(windows.files)
+    text, folds = running.text_columns(windows), running.folds_of(windows.files)
     stages = [PositionSums(folds=folds, n=n, d=d, text=text) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     rows = [_row(layer, sums, inputs.weights if layer < n_layer else {}) for layer, sums in enumerate(stages)]
@@ -122,7 +112,7 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
         straight_by_chance=_straight(curve),
         channel_by_chance=_turned(curve),
         cost=cost_of(run, rows[middle]["channel"], d, not inputs.architecture.post_norm),
-        ran=ran(run, windows),
+        ran=running.ran(run, windows),
     )
     table = table_of("The curve of positions by layer", LineRow, rows)
     points = np.stack([_scores(sums.curve()) for sums in stages]).astype(np.float32)
@@ -134,7 +124,7 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
     curve = sums.curve()
     shares = channel_shares(curve)
     channel = int(np.argmax(shares))
-    without = [sums.curve(fold) for fold in range(FOLDS)]
+    without = [sums.curve(fold) for fold in range(running.FOLDS)]
     line, first = first_component(curve)
     counts = sums.counts()
     line_low, line_high = jackknife(np.array([first_component(means)[0] for means in without]), line, counts)
@@ -173,12 +163,11 @@ def channel_shares(curve: Float[Array, "m d"]) -> Float[Array, " d"]:
 
 def first_component(curve: Float[Array, "m d"]) -> tuple[float, Float[Array, " m"]]:
     """Return the share of a curve's variance in its first principal component, and that component."""
-    centred = curve - curve.mean(axis=0)
-    total = float(np.sum(centred**2))
-    if total <= 0:
+    leading = principal_scores(curve, 1)
+    if not leading.values.size:
         return 0.0, np.zeros(len(curve))
-    scores = principal_scores(curve, 1).values[:, 0]
-    return float(np.sum((scores - scores.mean()) ** 2)) / total, scores
+    scores = leading.values[:, 0]
+    return float(scores @ scores) / leading.energy, scores
 
 
 def _scores(curve: Float[Array, "m d"]) -> Float[Array, "m 3"]:
@@ -197,7 +186,7 @@ def _gain(weights: Weights, role: str, channel: int) -> float | None:
 
 def _straight(curve: Float[Array, "m d"]) -> list[StoredChance]:
     """Return the share that the first component of random curves has: as smooth as this one, and random walks."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(running.SEED)
     m = len(curve)
     smoothness = surrogates.lag_one(principal_scores(curve, COMPONENTS).values)
     widths = surrogates.matched_widths(smoothness, m, DRAWS, rng)
@@ -209,7 +198,7 @@ def _straight(curve: Float[Array, "m d"]) -> list[StoredChance]:
 def _turned(curve: Float[Array, "m d"]) -> StoredChance:
     """Return the largest share of a channel where the stream is turned at random."""
     energies = np.linalg.svd(curve - curve.mean(axis=0), compute_uv=False) ** 2
-    spreads = channel_variances(energies, curve.shape[1], DRAWS, np.random.default_rng(SEED))
+    spreads = channel_variances(energies, curve.shape[1], DRAWS, np.random.default_rng(running.SEED))
     totals = spreads.sum(axis=1)
     shares = np.divide(spreads.max(axis=1), totals, out=np.zeros(DRAWS), where=totals > 0)
     return drawn("streams turned at random", shares)
@@ -217,7 +206,7 @@ def _turned(curve: Float[Array, "m d"]) -> StoredChance:
 
 def cost_of(run: Run, channel: int, d: int, last: bool) -> ChannelCost:
     """Hold a channel, and others beside it; `last` also before the final norm, which some models don't have."""
-    windows = run.windows(HELD_WINDOWS, SEED, 4)
+    windows = run.windows(HELD_WINDOWS, running.SEED, 4)
     loss = run.loss(windows)
     base = loss.per_window()
     by_position = run.stage_means(windows.ids)
@@ -228,7 +217,7 @@ def cost_of(run: Run, channel: int, d: int, last: bool) -> ChannelCost:
             return loss.per_window() - base
 
     flat, exact = extra(means[:, [channel]]), extra(by_position[:, :, [channel]])
-    few = first_windows(windows, SWEPT_WINDOWS)
+    few = running.first_windows(windows, SWEPT_WINDOWS)
     count = run.affordable(OTHERS, few.ids.shape[1], len(few.ids))
     order = np.random.default_rng(CHANNEL_SEED).permutation(d).tolist()
     swept = [channel, *[other for other in order if other != channel][:count]]
@@ -241,8 +230,8 @@ def cost_of(run: Run, channel: int, d: int, last: bool) -> ChannelCost:
     return ChannelCost(
         channel=channel,
         unit=loss.unit,
-        at_its_mean=mean_over_windows(flat, windows.files),
-        per_position=mean_over_windows(exact, windows.files),
+        at_its_mean=running.mean_over_windows(flat, windows.files),
+        per_position=running.mean_over_windows(exact, windows.files),
         swept=costs[0],
         others=costs[1:],
     )

@@ -24,26 +24,21 @@ def needed_strength(chance_median: float) -> float:
     return max(STRONG, TIMES_CHANCE * chance_median)
 
 
-def _top(m: PositionReadingMetrics) -> HeadReading:
-    return max(m["heads"], key=lambda head: head["times_median"] or 0)
+def _times(*values: float) -> str:
+    return f"{two(*values)} times"
 
 
-@claim(
-    "position-heads",
-    form=lambda *values: f"{two(*values)} times",
-    strong=STRONG,
-    times_chance=TIMES_CHANCE,
-    fewest=FEWEST_HEADS,
-)
+@claim("position-heads", form=_times, strong=STRONG, times_chance=TIMES_CHANCE, fewest=FEWEST_HEADS)
 def position_heads(m: PositionReadingMetrics) -> Evidence | Untested:
     value, found = m["effects"]["times_median"], m["chance"]["times_median"]
     if m["n_heads"] < FEWEST_HEADS:
         return Untested("few-heads")
     if value is None or found is None:
         return Untested("no-reading")
+    top = max(m["heads"], key=lambda head: head["times_median"] or 0)
     return Evidence(
         value,
-        {"top": _top(m), "others": strong_heads(m["heads"])[1:MOST_NAMED]},
+        {"top": top, "others": strong_heads(m["heads"])[1:MOST_NAMED]},
         chance=found,
         interval=m["intervals"]["times_median"],
         holds_at=needed_strength(found["median"]),
@@ -62,12 +57,9 @@ def reads_main_plane(m: PositionReadingMetrics) -> Evidence | Untested:
 
 def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Iterator[Fact]:
     each = found.metrics["heads"]
-    yield EntityNumbers(
-        "how strongly it reads positions, in times the median head of layer 0",
-        {row["head"]: row["times_median"] for row in each if row["times_median"] is not None},
-        "position-reading",
-        "largest",
-    )
+    says = "how strongly it reads positions, in times the median head of layer 0"
+    strengths = {row["head"]: row["times_median"] for row in each if row["times_median"] is not None}
+    yield EntityNumbers(says, strengths, "position-reading", "largest")
     for row in strong_heads(each):
         yield EntityNote(
             row["head"], f"It reads positions {row['times_median']:.2g} times as strongly as the median head."

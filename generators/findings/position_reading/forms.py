@@ -4,8 +4,6 @@ A head scores query row x_i against key row x_j by x_i A x_j, where A = W_Q W_K^
 it folded in. On scores of unit length along k components, A becomes a (k, k) form c; everything here is read from it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -15,18 +13,14 @@ from generators.maths.rotations import frames
 
 LEAST_TURNS = 0.6  # turns in the main plane that give a curve a direction: a parabola makes half a turn
 Forms = Float[Array, "*draws heads k k"]
+# Queries and keys of all heads with gains folded in, stream side first.
+Heads = tuple[Float[Array, "heads d d_head"], Float[Array, "heads d d_head"]]
 
 
-@dataclass(frozen=True)
-class HeadWeights:
-    """Queries and keys of all heads with gains folded in, stream side first."""
-
-    queries: Float[Array, "heads d d_head"]
-    keys: Float[Array, "heads d d_head"]
-
-    def forms(self, left: Float[Array, "d k"], right: Float[Array, "d k"]) -> Float[Array, "heads k k"]:
-        """Return every head's form between directions of the stream: queries along `left`, keys along `right`."""
-        return np.matmul(left.T @ self.queries, (right.T @ self.keys).transpose(0, 2, 1))
+def between(heads: Heads, left: Float[Array, "d k"], right: Float[Array, "d k"]) -> Float[Array, "heads k k"]:
+    """Return every head's form between directions of the stream: queries along `left`, keys along `right`."""
+    queries, keys = heads
+    return np.matmul(left.T @ queries, (right.T @ keys).transpose(0, 2, 1))
 
 
 def on_curve(forms: Forms, lengths: Float[Array, " k"]) -> Forms:
@@ -61,18 +55,18 @@ def _effects(size: Float[Array, "*draws heads"], plane: Float[Array, "*draws hea
 
 
 def turned_effects(
-    weights: HeadWeights, lengths: Float[Array, " k"], draws: int, rng: np.random.Generator, *, together: bool
+    heads: Heads, lengths: Float[Array, " k"], draws: int, rng: np.random.Generator, *, together: bool
 ) -> Float[Array, "draws 2"]:
     """Return the same for a curve of the same lengths in random directions.
 
     Turned `together`, queries and keys see the same random directions: a head that compares any direction with itself
     still does. Otherwise each sees its own, and what they have in common is lost.
     """
-    d, k = weights.queries.shape[1], len(lengths)
+    d, k = heads[0].shape[1], len(lengths)
     found = []
     for frame in frames(d, k, draws, rng):
         other = frame if together else next(iter(frames(d, k, 1, rng)))
-        found.append(on_curve(weights.forms(frame.astype(np.float64), other.astype(np.float64)), lengths))
+        found.append(on_curve(between(heads, frame.astype(np.float64), other.astype(np.float64)), lengths))
     return effects(np.stack(found))
 
 

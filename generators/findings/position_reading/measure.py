@@ -8,7 +8,6 @@ from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, finite, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn
 from generators.findings.position_reading import forms
-from generators.findings.position_reading.forms import HeadWeights
 from generators.findings.sizes import InStream, check_positions, check_width, nonconstant_positions
 from generators.maths import curve, turning
 from generators.maths.resampling import block_weights
@@ -80,16 +79,20 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
     """
     weights, architecture = InStream(inputs.weights), inputs.architecture
     P, run = _curve(weights, architecture)
-    heads = _heads(weights, architecture)
+    key_heads = architecture.n_kv_head or architecture.n_head
+    queries = _by_head(weights, architecture, "blocks.0.attn.q", architecture.n_head)
+    keys = _by_head(weights, architecture, "blocks.0.attn.k", key_heads)
+    heads = queries, np.repeat(keys, architecture.n_head // key_heads, axis=0)
     leading = curve.principal_scores(P, turning.COMPONENTS)
     if leading.values.shape[1] < 2:
         raise NotApplicableError("The rows of P vary along one direction only: there is no plane to read.")
     lengths = np.linalg.norm(leading.values, axis=0)
-    raw = heads.forms(leading.axes, leading.axes)
+    raw = forms.between(heads, leading.axes, leading.axes)
     c = forms.on_curve(raw, lengths)
     if not forms.plane_energy(c).any():
         raise NotApplicableError("Queries or keys of layer 0 are all zeros, or blind to the main plane of P.")
-    turns = forms.net_turns(leading.values)
+    turns = abs(forms.net_turns(leading.values))
+    effects = forms.effects(c)
     reach = max(1, len(P) // 4)
     offsets = np.arange(0 if architecture.causal else -reach, reach + 1, dtype=np.int32)
     profiles = forms.profiles(raw, leading.values, offsets)
@@ -97,13 +100,13 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
         heads=_described(c, offsets[profiles.argmax(axis=1)]),
         plane={
             "share": float(np.sum(lengths[:2] ** 2)) / leading.energy,
-            "turns": abs(turns),
-            "tokens_per_turn": _tokens_per_turn(turns, len(P)),
+            "turns": turns,
+            "tokens_per_turn": (len(P) - 1) / turns if turns >= forms.LEAST_TURNS else None,
         },
-        effects=_effects(forms.effects(c)),
+        effects={"times_median": finite(effects[0]), "in_plane": float(effects[1])},
         rotation=float(forms.rotation_energy(c).sum() / forms.plane_energy(c).sum()),
         chance=_chance(heads, lengths),
-        intervals=_intervals(raw, leading.values, forms.effects(c)),
+        intervals=_intervals(raw, leading.values, effects),
         rows_without_outliers=[run.start, run.stop - 1],
         causal=architecture.causal,
         n_heads=architecture.n_head,
@@ -131,29 +134,14 @@ def _gains(weights: Weights) -> list[Float[Array, " d"]]:
     return [np.asarray(weights[role], np.float64) for role in roles if role in weights]
 
 
-def _heads(weights: Weights, architecture: Architecture) -> HeadWeights:
-    key_heads = architecture.n_kv_head or architecture.n_head
-    queries = _by_head(_folded(weights, architecture, "blocks.0.attn.q"), architecture.n_head)
-    keys = _by_head(_folded(weights, architecture, "blocks.0.attn.k"), key_heads)
-    return HeadWeights(queries, np.repeat(keys, architecture.n_head // key_heads, axis=0))
-
-
-def _folded(weights: Weights, architecture: Architecture, role: str) -> Float[Array, "d m"]:
+def _by_head(weights: Weights, architecture: Architecture, role: str, heads: int) -> Float[Array, "heads d d_head"]:
     """Return a matrix with the gains, and the centering, of the norms before it folded in."""
     W = np.asarray(weights[role], np.float64)
     for gain in _gains(weights):
         W = gain[:, None] * W
         if architecture.norm == "layer":
             W = W - W.mean(axis=0)
-    return W
-
-
-def _by_head(W: Float[Array, "d m"], heads: int) -> Float[Array, "heads d d_head"]:
     return W.reshape(len(W), heads, -1).transpose(1, 0, 2)
-
-
-def _tokens_per_turn(turns: float, rows: int) -> float | None:
-    return (rows - 1) / abs(turns) if abs(turns) >= forms.LEAST_TURNS else None
 
 
 def _described(c: Float[Array, "heads k k"], best: Int[Array, " heads"]) -> list[HeadReading]:
@@ -171,12 +159,7 @@ def _described(c: Float[Array, "heads k k"], best: Int[Array, " heads"]) -> list
     ]
 
 
-def _effects(values: Float[Array, "2"]) -> ReadingEffects:
-    times_median, in_plane = (float(value) for value in values)
-    return {"times_median": finite(times_median), "in_plane": in_plane}
-
-
-def _chance(heads: HeadWeights, lengths: Float[Array, " k"]) -> ReadingChances:
+def _chance(heads: forms.Heads, lengths: Float[Array, " k"]) -> ReadingChances:
     rng = np.random.default_rng(SEED)
     together, apart = (forms.turned_effects(heads, lengths, DRAWS, rng, together=both) for both in (True, False))
     larger = np.maximum(together, apart)

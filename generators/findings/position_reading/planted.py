@@ -1,27 +1,13 @@
 import numpy as np
 
-from generators.findings.plantings import (
-    LN1,
-    Controls,
-    D,
-    N,
-    P,
-    Planting,
-    Scene,
-    coil,
-    embed,
-    leading,
-    noise,
-    read,
-    with_gains,
-)
+from generators.findings.plantings import Controls, D, N, P, Planting, Scene, coil, embed, leading, noise, read
 
-QUERIES, KEYS = "blocks.0.attn.q", "blocks.0.attn.k"
+GAIN, QUERIES, KEYS = "blocks.0.ln1.gain", "blocks.0.attn.q", "blocks.0.attn.k"
 
 
 def position_heads(at: Scene, s: float) -> None:
     """Let one head read a helix in noise s times as strongly as before, as products of queries with keys."""
-    at.weights |= with_gains({}, LN1, [np.ones(D)] * at.sizes.n_layer)
+    at.weights[GAIN] = np.ones(D)
     at.weights[P] = embed(coil(N, 3), D, noise=0.05, seed=at.seed)
     axes = leading(at.weights[P] - at.weights[P].mean(axis=0), 3)
     columns = slice(0, D // at.sizes.n_head)
@@ -32,7 +18,7 @@ def position_heads(at: Scene, s: float) -> None:
 
 
 def reads_main_plane(at: Scene, s: float) -> None:
-    at.weights |= with_gains({}, LN1, [np.ones(D)] * at.sizes.n_layer)
+    at.weights[GAIN] = np.ones(D)
     at.weights[P] = noise(at, N, D) * np.geomspace(1, 0.05, D)
     for name in ("attn.q", "attn.k"):
         read(at, s, leading(at.weights[P] - at.weights[P].mean(axis=0), 2), name)

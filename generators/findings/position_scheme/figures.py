@@ -2,7 +2,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 from numpy import ndarray as Array
 
 from generators.drawing import style
@@ -10,9 +9,7 @@ from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.position_scheme.measure import Biases, PositionSchemeMetrics, Rotation, Slopes
 
-SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head to draw
 MOST_NAMED_HEADS = 32  # numbered rows
-MOST_SATURATED = 0.99  # quantile of biases at which colors saturate
 NAMED_OFFSETS = (0, 1, 2, 4, 8, 16, 32)
 
 
@@ -39,22 +36,13 @@ def draw_rotations(metrics: PositionSchemeMetrics, arrays: dict[str, Array]) -> 
         for turns, face in ((periods <= limit, colour), (periods > limit, "none")):
             ax.plot(np.flatnonzero(turns), periods[turns], "os^v"[index % 4], ms=4, mfc=face, mec=colour)
         ax.plot([], [], "os^v"[index % 4], ms=4, color=colour, label=_named(rotation, metrics["n_layers"]))
-    limits = {width["width"]: "window" for width in metrics["windows"]}
+    limits = {width["width"]: ("window", ":", 0.98, "right") for width in metrics["windows"]}
     if metrics["n_ctx"] is not None:
-        limits[metrics["n_ctx"]] = "context"
-    for tokens, what in limits.items():
-        ax.axhline(tokens, ls="--" if what == "context" else ":", lw=1, color=style.INK)
-        side = "left" if what == "context" else "right"  # the side with fewer marks
-        end = (0.02 if side == "left" else 0.98, tokens)
-        ax.annotate(
-            f"{what}: {tokens:,} tokens",
-            end,
-            (0, 3),
-            xycoords=ax.get_yaxis_transform(),
-            textcoords="offset points",
-            fontsize=9,
-            ha=side,
-        )
+        limits[metrics["n_ctx"]] = ("context", "--", 0.02, "left")  # the side with fewer marks
+    place = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "fontsize": 9}
+    for tokens, (what, line, end, side) in limits.items():
+        ax.axhline(tokens, ls=line, lw=1, color=style.INK)
+        ax.annotate(f"{what}: {tokens:,} tokens", (end, tokens), (0, 3), ha=side, **place)
     ax.set_yscale("log")
     style.whole_numbers(ax.xaxis)
     ax.set(xlabel="pair of channels", ylabel="tokens per turn")
@@ -71,14 +59,13 @@ def _named(rotation: Rotation, n_layers: int) -> str:
 def draw_slopes(slopes: Slopes) -> Any:
     figure, ax = style.plot(width=6.4, height=3.6)
     heads = sorted(slopes["heads"], key=lambda head: head["half_distance"])
-    distances = np.geomspace(1, max(SEEN_BEYOND_HALF * slopes["longest_half"], 2), 200)
+    distances = np.geomspace(1, max(6 * slopes["longest_half"], 2), 200)
     colours = style.position_colours()(np.linspace(0, 1, len(heads)))
     for head, colour in zip(heads, colours, strict=True):
         ax.plot(distances, np.exp(-head["slope"] * distances), lw=1.2, color=colour)
     ax.axhline(0.5, ls="--", lw=1, color=style.INK)
-    ends = {heads[-1]["head"]: (heads[-1]["half_distance"], 0.5), heads[0]["head"]: (1, 0)}
-    for name, place in ends.items():
-        ax.annotate(f"head {name}", place, (4, 4), textcoords="offset points", fontsize=9)
+    for head, place in ((heads[-1], (heads[-1]["half_distance"], 0.5)), (heads[0], (1, 0))):
+        ax.annotate(f"head {head['head']}", place, (4, 4), textcoords="offset points", fontsize=9)
     ax.set(
         xscale="log", ylim=(0, 1.05), xlabel="distance to the key (tokens)", ylabel="weight, of that at distance 0"
     )
@@ -89,12 +76,13 @@ def draw_biases(summary: Biases, arrays: dict[str, Array]) -> Any:
     order = [head["head"] for head in sorted(summary["heads"], key=lambda head: head["rho"])]
     offsets, biases = arrays["bias_offsets"], arrays["biases"][order]
     shown = biases - biases.mean(axis=1, keepdims=True)
-    limit = max(float(np.quantile(np.abs(shown), MOST_SATURATED)), 1e-6)
+    limit = max(float(np.quantile(np.abs(shown), 0.99)), 1e-6)  # a few biases saturate their colors
     figure, ax = style.plot(width=7.0, height=max(3.0, 0.19 * min(len(order), MOST_NAMED_HEADS) + 1.2))
     image = ax.imshow(
         shown, cmap=style.diverging_colours(), vmin=-limit, vmax=limit, aspect="auto", interpolation="none"
     )
-    ticks = _named_columns(offsets)
+    ends = {0, len(offsets) - 1}
+    ticks = [column for column, offset in enumerate(offsets) if abs(offset) in NAMED_OFFSETS or column in ends]
     ax.set_xticks(ticks, [f"{offsets[column]}".replace("-", "−") for column in ticks])
     rows = range(0, len(order), -(-len(order) // MOST_NAMED_HEADS))
     ax.set_yticks(list(rows), [str(order[row]) for row in rows])
@@ -105,8 +93,3 @@ def draw_biases(summary: Biases, arrays: dict[str, Array]) -> Any:
     )
     figure.colorbar(image, ax=ax, label="nats above the head's mean")
     return figure
-
-
-def _named_columns(offsets: Int[Array, " used"]) -> list[int]:
-    ends = {0, len(offsets) - 1}
-    return [column for column, offset in enumerate(offsets) if abs(offset) in NAMED_OFFSETS or column in ends]

@@ -1,7 +1,6 @@
 import math
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,6 +22,7 @@ DRAWS = 1000  # permutations of buckets
 SEED = 20200106
 OUTSIDE = (0.01, 0.99)  # quantiles over permuted buckets; a head beyond them prefers near or far
 Preference = Literal["near", "far", "neither"]
+Kinds = dict[tuple[Rotary, int | None], list[int]]  # layers by their rotation and window
 
 BiasHead = TypedDict(
     "BiasHead",
@@ -145,7 +145,7 @@ def measure(inputs: Inputs) -> Measurements[PositionSchemeMetrics]:
     architecture, weights = inputs.architecture, inputs.weights
     table = weights["position_embedding"].shape if "position_embedding" in weights else None
     kinds = _kinds(architecture)
-    arrays = {f"periods_{i}": np.array(kind.rotation.periods, np.float32) for i, kind in enumerate(kinds)}
+    arrays = {f"periods_{i}": np.array(rotation.periods, np.float32) for i, (rotation, _) in enumerate(kinds)}
     slopes = _slopes(architecture)
     biases = None
     if architecture.buckets is not None and "blocks.0.attn.relative_bias" in weights:
@@ -160,7 +160,7 @@ def measure(inputs: Inputs) -> Measurements[PositionSchemeMetrics]:
         "d_head": architecture.d_head,
         "causal": architecture.causal,
         "table": None if table is None else {"positions": table[0], "channels": table[1]},
-        "rotations": [_rotation(architecture, kind) for kind in kinds],
+        "rotations": [_rotation(architecture, *kind, layers) for kind, layers in kinds.items()],
         "slopes": slopes,
         "biases": biases,
         "windows": [{"width": width, "layers": widths.count(width)} for width in sorted(set(widths))],
@@ -170,63 +170,45 @@ def measure(inputs: Inputs) -> Measurements[PositionSchemeMetrics]:
 
 def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
     found: list[Scheme] = []
-    kind, relative = architecture.positions, architecture.buckets is not None
-    if kind == "formula" or _is_formula(weights):
+    kind, P = architecture.positions, nonconstant_positions(weights)
+    if kind == "formula" or (P is not None and sines(P) is not None):
         found.append("formula")
-    elif (kind == "learned" or "position_embedding" in weights) and not _held(weights):
+    elif P is not None or (kind == "learned" and "position_embedding" not in weights):
         found.append("learned")
     if any(rotation is not None for rotation in architecture.rotary):
         found.append("rotary")
     if architecture.slopes:
         found.append("alibi")
-    if relative:
+    if architecture.buckets is not None:
         found.append("relative")
     elif kind == "relative":
         found.append("disentangled")
     return found or ["none"]
 
 
-def _is_formula(weights: Weights) -> bool:
-    P = nonconstant_positions(weights)
-    return P is not None and sines(P) is not None
-
-
-def _held(weights: Weights) -> bool:
-    return "position_embedding" in weights and nonconstant_positions(weights) is None
-
-
-@dataclass(frozen=True)
-class _Kind:
-    rotation: Rotary
-    window: int | None
-    layers: list[int]
-
-
-def _kinds(architecture: Architecture) -> list[_Kind]:
+def _kinds(architecture: Architecture) -> Kinds:
     windows = architecture.windows or (None,) * architecture.n_layer
-    found: dict[tuple[Rotary, int | None], list[int]] = {}
+    found: Kinds = {}
     for layer, rotation in enumerate(architecture.rotary):
         if rotation is not None:
             found.setdefault((rotation, windows[layer]), []).append(layer)
-    return [_Kind(rotation, window, layers) for (rotation, window), layers in found.items()]
+    return found
 
 
-def _rotation(architecture: Architecture, kind: _Kind) -> Rotation:
-    rotation = kind.rotation
-
+def _rotation(architecture: Architecture, rotation: Rotary, window: int | None, layers: list[int]) -> Rotation:
     def turning(limit: int | None) -> int | None:
         return None if limit is None else sum(period <= limit for period in rotation.periods)
 
     return {
-        "layers": kind.layers,
+        "layers": layers,
         "dim": rotation.dim,
         "share_of_head": rotation.dim / architecture.d_head,
         "pairs": len(rotation.periods),
         "shortest": min(rotation.periods),
         "longest": max(rotation.periods),
         "turning": turning(architecture.n_ctx),
-        "window": kind.window,
-        "turning_in_window": turning(kind.window),
+        "window": window,
+        "turning_in_window": turning(window),
         "scaling": rotation.scaling,
         "strength": rotation.strength,
     }
@@ -248,11 +230,20 @@ def _slopes(architecture: Architecture) -> Slopes | None:
     }
 
 
-def _tables(metrics: PositionSchemeMetrics, kinds: list[_Kind]) -> dict[str, Table]:
+def _tables(metrics: PositionSchemeMetrics, kinds: Kinds) -> dict[str, Table]:
     tables = {}
-    if metrics["rotations"]:
-        title = "Rotated pairs of channels: tokens per turn"
-        pairs = _pairs(metrics["n_ctx"], kinds)
+    if kinds:
+        title, n_ctx = "Rotated pairs of channels: tokens per turn", metrics["n_ctx"]
+        pairs = [
+            {
+                "layers": ", ".join(ranges(layers)),
+                "pair": pair,
+                "period": period,
+                "turns": None if n_ctx is None else n_ctx / period,
+            }
+            for (rotation, _), layers in kinds.items()
+            for pair, period in enumerate(rotation.periods)
+        ]
         tables["rotations"] = table_of(title, pairs[0], pairs)
     if metrics["slopes"] is not None:
         title = "Slopes of heads, and where equal content has half its weight"
@@ -261,19 +252,6 @@ def _tables(metrics: PositionSchemeMetrics, kinds: list[_Kind]) -> dict[str, Tab
         title = "Relative biases of heads, in nats, and how far they would look by them alone"
         tables["biases"] = table_of(title, BiasHead, metrics["biases"]["heads"])
     return tables
-
-
-def _pairs(n_ctx: int | None, kinds: list[_Kind]) -> list[dict[str, Any]]:
-    return [
-        {
-            "layers": ", ".join(ranges(kind.layers)),
-            "pair": pair,
-            "period": period,
-            "turns": None if n_ctx is None else n_ctx / period,
-        }
-        for kind in kinds
-        for pair, period in enumerate(kind.rotation.periods)
-    ]
 
 
 def bucketed(buckets: Buckets) -> Bucketed:

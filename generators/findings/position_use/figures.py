@@ -28,8 +28,7 @@ def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:
 
 def draw_damage(damages: list[Damage]) -> Any:
     panels = _panels(damages)
-    figure = style.canvas(width=2.3 * len(panels) + 0.9, height=3.0)
-    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    figure, axes = style.panels(len(panels), len(panels), (2.3, 3.0), (0.9, 0.0), sharey=True)
     for ax, panel in zip(axes, panels, strict=True):
         amounts = panel.amounts
         spread = np.abs(np.stack([panel.low, panel.high]) - panel.values)

@@ -16,12 +16,8 @@ def figures(measured: Measurements[RogueMetrics]) -> list[Figure]:
     return [Figure("rogue-shares", "Channels that make hidden states similar", draw)]
 
 
-def top_channels(shares: Float[Array, "layers d"]) -> list[int]:
-    return sorted(np.argsort(-shares.max(axis=0), kind="stable")[:SHOWN].tolist())
-
-
 def draw_shares(shares: Float[Array, "layers d"]) -> Any:
-    channels = top_channels(shares)
+    channels = sorted(np.argsort(-shares.max(axis=0), kind="stable")[:SHOWN].tolist())
     others = shares.sum(axis=1) - shares[:, channels].sum(axis=1)
     drawn = np.vstack([shares[:, channels].T, others])
     figure, ax = style.plot(width=6.0, height=3.4)

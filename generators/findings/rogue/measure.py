@@ -77,17 +77,17 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
         states[stage, begin : begin + len(seen)] = np.take_along_axis(seen, at[:, :, None], axis=1)
 
     run.hidden_states(windows.ids, see)
-    rows, shares = [], np.empty((depths, d))
-    for layer, each in enumerate(states):
-        row, shares[layer] = _row(layer, each, windows.files)
-        rows.append(row)
+    found = [_row(layer, each, windows.files) for layer, each in enumerate(states)]
+    rows, shares = [row for row, _ in found], np.stack([parts for _, parts in found])
     alike = [row for row in rows if row["mean_cosine"] >= ALIKE]
     worst = max(alike, key=lambda row: row["share"])["layer"] if alike else None
     shown = rows[worst] if worst is not None else max(rows, key=lambda row: row["mean_cosine"])
+    # Where the stream is turned at random, channels share its mean cosine as they share a random direction.
+    directions = np.random.default_rng(SEED).standard_normal((DRAWS, d)) ** 2
     metrics = RogueMetrics(
         layers=rows,
         worst=worst,
-        largest_by_chance=_turned(d),
+        largest_by_chance=drawn("streams turned at random", directions.max(axis=1) / directions.sum(axis=1)),
         ln2=_by_ln2(inputs, shown["channel"]),
         frequency=_by_frequency(inputs, shown["channel"]),
         ran=ran(run, windows),
@@ -141,9 +141,14 @@ def _row(
     order = np.argsort(-parts, kind="stable")
     channel = int(order[0])
     unit = _unit(states)
-    low, high = interval_over_windows(
-        lambda weights: _share_of(weights, unit.sum(axis=1), np.sum(unit**2, axis=1), channel), files
-    )
+    sums, squares = unit.sum(axis=1), np.sum(unit**2, axis=1)
+
+    def resampled_share(weights: Float[Array, "draws windows"]) -> Float[Array, " draws"]:
+        parts = (weights @ sums) ** 2 - (weights @ squares) / len(sums)
+        wholes = parts.sum(axis=1)
+        return np.divide(parts[:, channel], wholes, out=np.zeros_like(wholes), where=wholes > 0)
+
+    low, high = interval_over_windows(resampled_share, files)
     less = [mean_cosine(np.delete(flat, order[:count], axis=1))[0] for count in REMOVED]
     row = RogueRow(
         layer=layer,
@@ -159,24 +164,6 @@ def _row(
         isoscore_without_5=isoscore(np.delete(flat, order[: REMOVED[-1]], axis=1)),
     )
     return row, parts / mean if mean > 0 else np.zeros_like(parts)
-
-
-def _share_of(
-    weights: Float[Array, "draws windows"],
-    sums: Float[Array, "windows d"],
-    squares: Float[Array, "windows d"],
-    channel: int,
-) -> Float[Array, " draws"]:
-    """Return a channel's share of the mean cosine in every resampling of windows, whose weights sum to 1."""
-    parts = (weights @ sums) ** 2 - (weights @ squares) / len(sums)
-    wholes = parts.sum(axis=1)
-    return np.divide(parts[:, channel], wholes, out=np.zeros_like(wholes), where=wholes > 0)
-
-
-def _turned(d: int) -> StoredChance:
-    """Return the largest share of a channel where the stream is turned at random: that of a random direction."""
-    directions = np.random.default_rng(SEED).standard_normal((DRAWS, d)) ** 2
-    return drawn("streams turned at random", directions.max(axis=1) / directions.sum(axis=1))
 
 
 def _by_ln2(inputs: Inputs, channel: int) -> RankOfChannel | None:

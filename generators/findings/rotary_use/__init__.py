@@ -16,13 +16,8 @@ FINDING = Finding(
     version=4,
     needs=(RUN,),
     unless=positional.without_rotations,
-    uses=(
-        "blocks.*.attn.q",
-        "blocks.*.attn.k",
-        "blocks.*.attn.q.bias",
-        "blocks.*.attn.k.bias",
-        "blocks.*.ln1.gain",
-        "blocks.*.ln1.bias",
+    uses=tuple(
+        f"blocks.*.{role}" for role in ("attn.q", "attn.k", "attn.q.bias", "attn.k.bias", "ln1.gain", "ln1.bias")
     ),
     config=tuple(field for field in positional.CONFIG if field != "positions"),
     metrics=measure.RotaryUseMetrics,

@@ -4,17 +4,11 @@ from generators.base.text import share
 from generators.findings.facts import EntityNumbers, Fact, Facts
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements, StoredChance
-from generators.findings.rotary_use.measure import RotaryUseMetrics, TurningRow, Which, three_quarters
+from generators.findings.rotary_use.measure import RotaryUseMetrics, three_quarters
 
-IDLE = 0.01  # share of the cost of stopping all pairs
-WORST = 0.25  # share that half of the pairs may cost
 FEWEST_ERRORS = 3  # standard errors that stopping all pairs must cost for shares to be meaningful
 FEW_HEADS = 6
 TWICE = 2 / 3  # share of the slower half where it has twice what the faster half has
-
-
-def damage_of(m: RotaryUseMetrics, which: Which, turning: int) -> TurningRow:
-    return next(row for row in m["damages"] if (row["which"], row["turning"]) == (which, turning))
 
 
 def _stopped(m: RotaryUseMetrics, turning: int, by_chance: StoredChance | None, few_sets: str) -> Evidence | Untested:
@@ -24,7 +18,7 @@ def _stopped(m: RotaryUseMetrics, turning: int, by_chance: StoredChance | None, 
     """
     if m["stopped"]["mean"] <= FEWEST_ERRORS * m["stopped"]["standard_error"]:
         return Untested("no-cost")
-    found = damage_of(m, "fastest", turning)
+    found = next(row for row in m["damages"] if (row["which"], row["turning"]) == ("fastest", turning))
     said = {"found": found, "still": m["pairs"] - turning}
     if by_chance is None:
         return Untested(few_sets, said)
@@ -37,12 +31,12 @@ def _stopped(m: RotaryUseMetrics, turning: int, by_chance: StoredChance | None, 
     )
 
 
-@claim("slow-pairs-idle", sense="at most", holds=IDLE, form=share)
+@claim("slow-pairs-idle", sense="at most", holds=0.01, form=share)
 def slow_quarter(m: RotaryUseMetrics) -> Evidence | Untested:
     return _stopped(m, three_quarters(m["pairs"]), m["quarter_by_chance"], "few-sets-slow")
 
 
-@claim("fast-half-enough", sense="at most", holds=0.1, partly=WORST, form=share)
+@claim("fast-half-enough", sense="at most", holds=0.1, partly=0.25, form=share)
 def fast_half(m: RotaryUseMetrics) -> Evidence | Untested:
     return _stopped(m, m["pairs"] // 2, m["half_by_chance"], "few-sets-fast")
 

@@ -16,15 +16,8 @@ LINEAR_UP_TO = 0.01
 
 
 def figures(measured: Measurements[RotaryUseMetrics]) -> list[Figure]:
-    rows = measured.metrics["damages"]
-    return [
-        Figure(
-            "rotary-damage",
-            "Cost of rotating only some pairs",
-            partial(draw_damage, rows),
-            partial(point_at_damage, rows),
-        )
-    ]
+    draw, point = (partial(way, measured.metrics["damages"]) for way in (draw_damage, point_at_damage))
+    return [Figure("rotary-damage", "Cost of rotating only some pairs", draw, point)]
 
 
 def _columns(rows: list[TurningRow], which: Which) -> tuple[Array, Array, Array, Array]:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.base.architecture import Architecture, Rotary
+from generators.base.architecture import Rotary
 from generators.base.runs import Rotations, Run, Windows
 from generators.findings import running
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
@@ -135,7 +135,8 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     run, arch = model_of(inputs), inputs.architecture
     if run.position_kind != "rotary" or not any(arch.rotary):
         raise NotApplicableError(NO_ROTATIONS)
-    order = speeds(arch)
+    rotation = next(rotation for rotation in arch.rotary if rotation is not None)
+    order = np.argsort(rotation.periods, kind="stable").tolist()  # fastest first, by the first layer that rotates
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
     windows = run.windows(WINDOWS, running.SEED, PASSES / WINDOWS, RANDOM_PASSES)
@@ -153,7 +154,8 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         values = [float(value) for value in (np.median(found), found.min(), found.max())]
         rows.append(TurningRow(which="random", turning=turning, damage=values[0], low=values[1], high=values[2]))
     heads = pairs_of_heads(inputs, run, windows.ids[:HEAD_WINDOWS])
-    head_rows = None if heads is None else _head_rows(heads, inputs, order, windows.ids.shape[1])
+    n = windows.ids.shape[1]
+    head_rows = None if heads is None else _head_rows(heads, inputs, order, n)
     metrics = RotaryUseMetrics(
         pairs=len(order),
         unit=many.unit,
@@ -164,7 +166,7 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         half_by_chance=chances[len(order) // 2],
         heads=head_rows,
         fast_heads=None if head_rows is None else _fast_heads(head_rows),
-        outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, windows.ids.shape[1]),
+        outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, n),
         lengths=pair_lengths(run, running.first_windows(windows, LONGEST_WINDOWS), arch.rotary, order),
         ran=running.ran(run, windows),
     )
@@ -312,21 +314,13 @@ def pairs_of_heads(inputs: Inputs, run: Run, ids: Int[Array, "windows n"]) -> Pa
 
 
 def _are_the_models(
-    found: tuple[Float[Array, "heads n c"], Float[Array, "heads n c"]],
-    inputs: Inputs,
-    layer: int,
-    looks: Float[Array, "heads n n"],
+    found: tuple[Float[Array, "heads n c"], ...], inputs: Inputs, layer: int, looks: Float[Array, "heads n n"]
 ) -> bool:
     """Return whether queries and keys give the attention that the model shows; not if it changes them once more."""
-    queries, keys = found
-    scored = scoring(inputs.weights, inputs.architecture, layer, queries.shape[1])
-    made = np.stack(
-        [
-            np.concatenate([weights for _, weights in attention(queries[head], keys[head], scored, head)])
-            for head in range(len(queries))
-        ]
-    )
-    return bool(np.abs(made - looks).sum(axis=-1).mean() < CLOSE)
+    scored = scoring(inputs.weights, inputs.architecture, layer, looks.shape[-1])
+    heads = enumerate(zip(*found, strict=True))
+    made = [np.concatenate([rows for _, rows in attention(q, k, scored, head)]) for head, (q, k) in heads]
+    return bool(np.abs(np.stack(made) - looks).sum(axis=-1).mean() < CLOSE)
 
 
 def _score_shares(
@@ -351,9 +345,3 @@ def _score_shares(
         total = float(np.sum(scores.astype(np.float64) ** 2))
         found[head] = (each[first] + each[second]) / total if total > 0 else 0.0
     return found
-
-
-def speeds(architecture: Architecture) -> list[int]:
-    """Return the pairs of channels from the fastest to the slowest, by the first layer that rotates."""
-    rotation = next(rotation for rotation in architecture.rotary if rotation is not None)
-    return [int(pair) for pair in np.argsort(rotation.periods, kind="stable")]

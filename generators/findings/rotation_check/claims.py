@@ -1,10 +1,8 @@
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.rotation_check.measure import RotationCheckMetrics
 
-HOLDS = 0.01  # nats per token: 1 % of the perplexity
 
-
-@claim("rotated-as-config", holds=HOLDS, partly=0.0, form="{:.2f} nats per token")
+@claim("rotated-as-config", holds=0.01, partly=0.0, form="{:.2f} nats per token")
 def rotated_as_config(m: RotationCheckMetrics) -> Evidence | Untested:
     closest = min(m["settings"], key=lambda row: row["added"])
     if m["own"]["mean"] + min(0.0, closest["added"]) >= m["entropy"]:

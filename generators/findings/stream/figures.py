@@ -16,27 +16,16 @@ MOST_PANELS = 8
 
 def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
     curves, first = same_signs(measured.arrays["curves"]), int(measured.arrays.get("positions", [1])[0])
-    return [
-        Figure(
-            "stream-curves",
-            "The curve of positions, layer by layer",
-            partial(draw_curves, curves, first),
-            partial(turn_curves, curves, first, measured.metrics["layers"]),
-        )
-    ]
+    draw, turn = partial(draw_curves, curves, first), partial(turn_curves, curves, first, measured.metrics["layers"])
+    return [Figure("stream-curves", "The curve of positions, layer by layer", draw, turn)]
 
 
 def draw_curves(curves: Float[Array, "layers m 3"], first: int) -> Any:
     shown = sorted({round(i) for i in np.linspace(0, len(curves) - 1, min(len(curves), MOST_PANELS))})
-    columns = min(4, len(shown))
-    rows = -(-len(shown) // columns)
-    figure = style.canvas(width=2.4 * columns + 0.9, height=2.6 * rows)
-    axes = []
-    for place, layer in enumerate(shown):
-        ax = figure.add_subplot(rows, columns, place + 1, projection="3d")
+    figure, axes = style.panels(len(shown), 4, (2.4, 2.6), (0.9, 0.0), subplot_kw={"projection": "3d"})
+    for ax, layer in zip(axes, shown, strict=True):
         dots = style.curve_3d(ax, curves[layer], first + np.arange(curves.shape[1]), with_bar=False)
         ax.set_title(_name(layer, len(curves)))
-        axes.append(ax)
     style.position_bar(dots, axes, shrink=0.7, aspect=30)
     return figure
 

@@ -1,5 +1,3 @@
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
@@ -8,11 +6,11 @@ from typing_extensions import TypedDict
 from generators.base.runs import Run, Windows
 from generators.findings import running
 from generators.findings.inputs import Inputs, model_of
-from generators.findings.measured import Interval, Measurements, StoredChance, table_of
+from generators.findings.measured import Interval, Measurements, StoredChance, row_of, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import nonconstant_positions
 from generators.findings.stream.moments import Moments
-from generators.maths.curve import principal_scores
+from generators.maths.curve import explained_variance, principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.resampling import chance, jackknife
 from generators.maths.spectra import energy_share, right_singular_vectors, signed, subspace_size, variance_ratio
@@ -41,13 +39,6 @@ class MlpRow(TypedDict):
     position_low: float
     position_high: float
     token: float
-
-
-@dataclass(frozen=True)
-class _Occurrences:
-    which: Int[Array, "windows n"]  # token index, -1 elsewhere
-    counts: Float[Array, "folds n tokens"]
-    folds: Int[Array, " windows"]
 
 
 class MeanRemoved(TypedDict):
@@ -142,11 +133,8 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     P = nonconstant_positions(inputs.weights)
     basis = None if P is None or P.shape[1] != d else right_singular_vectors(P, subspace_size(*P.shape))
-    rows, points = [], []
-    for layer, moments in enumerate(stages):
-        row, scores = _stage(layer, moments, basis)
-        rows.append(row)
-        points.append(scores)
+    found = [_stage(layer, moments, basis) for layer, moments in enumerate(stages)]
+    rows, points = [row for row, _ in found], np.stack([scores for _, scores in found])
     middle = n_layer // 2
     mlps = mlp_rows(run, running.first_windows(windows, MLP_WINDOWS))
     metrics = StreamMetrics(
@@ -165,7 +153,7 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         title = "What the MLPs write, by position and by token"
         tables["mlps"] = table_of(title, MlpRow, mlps)
     positions = np.arange(n, dtype=np.int32)[text]
-    return Measurements(metrics, tables, {"curves": np.stack(points).astype(np.float32), "positions": positions})
+    return Measurements(metrics, tables, {"curves": points.astype(np.float32), "positions": positions})
 
 
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:
@@ -174,7 +162,8 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
     scores, ratio = found.values, variance_ratio(curve)
     share, ev3, counts = moments.share(), float(ratio[:3].sum()), moments.counts()
     share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(running.FOLDS)]), share, counts)
-    ev3_low, ev3_high = jackknife(np.array([_ev3(moments.curve(fold)) for fold in range(running.FOLDS)]), ev3, counts)
+    without = np.array([explained_variance(moments.curve(fold)) or 0.0 for fold in range(running.FOLDS)])
+    ev3_low, ev3_high = jackknife(without, ev3, counts)
     even, odd = moments.halves()
     row = StageRow(
         layer=layer,
@@ -194,14 +183,6 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
         along_ones=float(moments.along(np.ones((1, moments.d)))[0]),
     )
     return row, np.pad(scores[:, :3], ((0, 0), (0, max(0, 3 - scores.shape[1]))))
-
-
-def _ev3(rows: Float[Array, "m d"]) -> float:
-    centred = rows - rows.mean(axis=0)
-    small = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
-    energies = np.linalg.eigvalsh(small)[::-1]
-    total = float(energies.sum())
-    return float(energies[:3].sum()) / total if total > 0 else 0.0
 
 
 def _sides(moments: Moments) -> tuple[Float[Array, "m d"], Float[Array, "windows d"]]:
@@ -231,8 +212,7 @@ def _chance(moments: Moments) -> Incoherence:
     for _ in range(ROTATIONS):
         turned = np.linalg.qr(rng.standard_normal((positions.shape[1], span.shape[1])))[0]
         drawn.append(_largest_cosine(span @ turned.T, contexts))
-    null = chance(np.array(drawn), "at most")
-    return Incoherence(median=null.median, limit=null.limit, draws=null.draws)
+    return row_of(Incoherence, chance(np.array(drawn), "at most"))
 
 
 def _all_ones(moments: Moments) -> AllOnes:
@@ -286,7 +266,8 @@ def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
     found = _occurrences(windows)
     if found is None:
         return []
-    n, tokens = found.counts.shape[1:]
+    which, folds, counts = found
+    n, tokens = counts.shape[1:]
     layers, d = run.architecture.n_layer, run.architecture.d_model
     by_position = np.zeros((layers, running.FOLDS, n, d), np.float32)
     by_token = np.zeros((layers, running.FOLDS, tokens, d), np.float32)
@@ -294,18 +275,18 @@ def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
 
     def see(layer: int, begin: int, wrote: Float[Array, "batch n d"]) -> None:
         for window, written in enumerate(wrote, start=begin):
-            fold, places = found.folds[window], np.flatnonzero(found.which[window] >= 0)
+            fold, places = folds[window], np.flatnonzero(which[window] >= 0)
             chosen = written[places]
             by_position[layer, fold, places] += chosen
-            np.add.at(by_token[layer, fold], found.which[window, places], chosen)
+            np.add.at(by_token[layer, fold], which[window, places], chosen)
             squares[layer, fold] += np.einsum("ij,ij->", chosen, chosen, dtype=np.float64)
 
     if not run.mlp_outputs(windows.ids, see):
         return []
-    sizes = found.counts.sum(axis=(1, 2))
+    sizes = counts.sum(axis=(1, 2))
     rows = []
     for layer in range(layers):
-        parts = by_position[layer], by_token[layer], squares[layer], found.counts
+        parts = by_position[layer], by_token[layer], squares[layer], counts
         position, token = _shares(*parts, np.ones(running.FOLDS, bool))
         without = np.array([_shares(*parts, np.arange(running.FOLDS) != fold)[0] for fold in range(running.FOLDS)])
         low, high = jackknife(without, position, sizes)
@@ -313,7 +294,10 @@ def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
     return rows
 
 
-def _occurrences(windows: Windows) -> _Occurrences | None:
+def _occurrences(
+    windows: Windows,
+) -> tuple[Int[Array, "windows n"], Int[Array, " windows"], Float[Array, "folds n tokens"]] | None:
+    """Return where tokens are that occur often (-1 elsewhere), the folds of windows, and counts; None without any."""
     first, last = windows.inner
     ids = windows.ids[:, first + 1 : last]
     tokens, times = np.unique(ids, return_counts=True)
@@ -321,14 +305,14 @@ def _occurrences(windows: Windows) -> _Occurrences | None:
     often = np.sort(often[np.isin(often, tokens[times >= FEWEST])])
     if len(often) < 2:
         return None
-    at = np.minimum(np.searchsorted(often, windows.ids), len(often) - 1)
-    is_often = often[at] == windows.ids
-    is_often[:, : first + 1] = is_often[:, last:] = False
-    which, folds = np.where(is_often, at, -1), running.folds_of(windows.files)
+    places = np.full(windows.ids.max() + 1, -1)
+    places[often] = np.arange(len(often))
+    which, folds = places[windows.ids], running.folds_of(windows.files)
+    which[:, : first + 1] = which[:, last:] = -1
     counts = np.zeros((running.FOLDS, windows.ids.shape[1], len(often)))
-    window, place = np.nonzero(is_often)
+    window, place = np.nonzero(which >= 0)
     np.add.at(counts, (folds[window], place, which[window, place]), 1)
-    return _Occurrences(which, counts, folds)
+    return which, folds, counts
 
 
 def _shares(

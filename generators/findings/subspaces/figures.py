@@ -10,14 +10,9 @@ from generators.findings.subspaces.measure import SubspacesMetrics
 
 
 def figures(measured: Measurements[SubspacesMetrics]) -> list[Figure]:
-    metrics = measured.metrics
-    return [
-        Figure(
-            "capture",
-            "Token directions captured by positions",
-            partial(draw_capture, metrics["capture"], metrics["chance_share"], metrics["k"]),
-        ),
-    ]
+    m = measured.metrics
+    draw = partial(draw_capture, m["capture"], m["chance_share"], m["k"])
+    return [Figure("capture", "Token directions captured by positions", draw)]
 
 
 def draw_capture(capture: list[float], chance: float, k: int) -> Any:

@@ -84,6 +84,8 @@ class SubspacesMetrics(TypedDict):
 
 def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
     """Measure how the directions of P and of E share the stream."""
+    from scipy.ndimage import gaussian_filter
+
     P, E = np.asarray(inputs.weights["position_embedding"], np.float64), inputs.weights["token_embedding"]
     check_positions(P)
     check_tokens(E)
@@ -100,7 +102,7 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
     top = right_P[:k]
     capture = np.sum((top @ right_E) ** 2, axis=0)
     spread, right_centred = _spectrum(centred)
-    weak = right_centred[:, -tail:]
+    weak, length = right_centred[:, -tail:], float(mean @ mean)
     unused, counted = _weak_directions_of(positions, tail)
     metrics = SubspacesMetrics(
         k=k,
@@ -117,26 +119,26 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
         position_energy_in_tail=float(np.sum((positions @ weak) ** 2) / np.sum(positions**2)),
         token_energy_in_tail=counted * float(np.sum((unused @ centred) * unused) / np.trace(centred)),
         chance_in_tail=tail / d,
-        rivalry=_rivalry(positions, centred),
-        first_capture=_first_capture(top, right_E[:, 0], right_centred[:, 0], mean),
+        # d tr(C_P C_E) / (tr C_P tr C_E): 1 for unrelated spreads, 0 for disjoint ones
+        rivalry=d * float(np.vdot(gram(positions), centred) / (np.sum(positions**2) * np.trace(centred))),
+        first_capture={
+            "value": float(capture[0]),
+            "of_mean": float(np.sum((top @ mean) ** 2)) / length if length else None,
+            "without_mean": float(np.sum((top @ right_centred[:, 0]) ** 2)),
+            "mean_in_first": float(right_E[:, 0] @ mean) ** 2 / length if length else None,
+        },
         chance=_chance(positions, centred, spread, weak, unused, counted),
         intervals=_intervals(positions, centred, weak, _token_interval(E, mean, unused, counted)),
         n_channels=d,
     )
-    overlaps = squared_overlaps(right_P.T, right_E)
-    return Measurements(metrics, {"capture": _table(capture, k / d)}, {"overlaps": _heatmap(overlaps * d)})
+    overlaps = gaussian_filter(block_means(squared_overlaps(right_P.T, right_E) * d, HEATMAP_PIXELS), BLUR)
+    return Measurements(metrics, {"capture": _table(capture, k / d)}, {"overlaps": overlaps.astype(np.float16)})
 
 
 def _spectrum(gram_matrix: Float[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
     """Return squared singular values, largest first, and the right singular vectors as columns."""
     values, vectors = np.linalg.eigh(gram_matrix)
     return np.clip(values[::-1], 0, None), vectors[:, ::-1]
-
-
-def _rivalry(positions: Float[Array, "n d"], token_gram: Float[Array, "d d"]) -> float:
-    """Return d tr(C_P C_E) / (tr C_P tr C_E): 1 for unrelated spreads, 0 for disjoint ones."""
-    shared = np.einsum("ij,jk,ik->", positions, token_gram, positions, optimize=True)
-    return float(positions.shape[1] * shared / (np.sum(positions**2) * np.trace(token_gram)))
 
 
 def _weak_directions_of(positions: Float[Array, "n d"], tail: int) -> tuple[Float[Array, "weak d"], float]:
@@ -150,18 +152,6 @@ def _weak_directions_of(positions: Float[Array, "n d"], tail: int) -> tuple[Floa
     rank = int(np.sum(lengths > lengths[0] * max(positions.shape) * np.finfo(np.float64).eps))
     weak = right[-max(tail, len(right) - rank) :]
     return weak, tail / len(weak)
-
-
-def _first_capture(
-    top: Float[Array, "k d"], first: Float[Array, " d"], first_centred: Float[Array, " d"], mean: Float[Array, " d"]
-) -> FirstCapture:
-    length = float(mean @ mean)
-    return {
-        "value": float(np.sum((top @ first) ** 2)),
-        "of_mean": float(np.sum((top @ mean) ** 2)) / length if length else None,
-        "without_mean": float(np.sum((top @ first_centred) ** 2)),
-        "mean_in_first": float(first @ mean) ** 2 / length if length else None,
-    }
 
 
 def _chance(
@@ -264,9 +254,3 @@ def _table(capture: Float[Array, " d"], chance: float) -> Table:
     ]
     title = "How much of each tenth of E's directions P's top directions capture"
     return table_of(title, rows[0], rows)
-
-
-def _heatmap(ratio: Float[Array, "p q"]) -> Float[Array, "a b"]:
-    from scipy.ndimage import gaussian_filter
-
-    return gaussian_filter(block_means(ratio, HEATMAP_PIXELS), BLUR).astype(np.float16)

@@ -134,11 +134,9 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
     energies, vectors = np.linalg.eigh(total)
     energies, leading = energies[::-1], _oriented(vectors[:, ::-1][:, : 1 + COMPARED_IN], mean)
     scores = (E @ leading.astype(np.float32)).astype(np.float64)
+    plane, lengths = scores[:, 1:3], norms(E)
     kinds = separation.kinds_of(inputs.vocabulary, len(E))
-    lengths = norms(E)
-    both_kinds = (
-        min(int(np.sum(kinds == kind)) for kind in (separation.MARKED, separation.UNMARKED)) >= separation.FEWEST
-    )
+    both_kinds = np.bincount(kinds[kinds != separation.LEFT_OUT], minlength=2).min() >= separation.FEWEST
     P = nonconstant_positions(inputs.weights)
     overlapping, shares = (None, None) if P is None else overlap(E, P, leading[:, 0], lengths, SEED)
     accidental, turned = _of_the_mean(variances, mean, len(E))
@@ -149,7 +147,7 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
         energy_first=float(energies[0] / energies.sum()),
         one_sign_share=float(max(np.mean(scores[:, 0] > 0), np.mean(scores[:, 0] < 0))),
         space_share=float(np.mean(kinds[kinds >= 0] == separation.MARKED)) if both_kinds else None,
-        auc=separation.areas(E, scores[:, 1:3], kinds) if both_kinds else None,
+        auc=separation.areas(E, plane, kinds) if both_kinds else None,
         extremes=extremes(scores[:, 0], lengths, SEED),
         overlap=overlapping,
         chance={
@@ -159,9 +157,7 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
         },
         intervals={
             "cosine_first_mean": _cosine_interval(scores, leading, mean),
-            "plane": separation.area_interval(separation.best_line(scores[:, 1:3], kinds), kinds, SEED)
-            if both_kinds
-            else None,
+            "plane": separation.area_interval(plane, kinds, SEED) if both_kinds else None,
         },
         n_channels=len(energies),
         n_tokens=len(E),
@@ -195,8 +191,7 @@ def _oriented(vectors: Float[Array, "d m"], mean: Float[Array, " d"]) -> Float[A
     """Turn the first to the side of the mean, and the others so that their largest entry is positive."""
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     signs = np.where(largest >= 0, 1.0, -1.0)
-    along = float(vectors[:, 0] @ mean)
-    signs[0] = -1.0 if along < 0 else 1.0
+    signs[0] = -1.0 if vectors[:, 0] @ mean < 0 else 1.0
     return vectors * signs
 
 

@@ -57,9 +57,9 @@ def auc(scores: Float[Array, " V"], kinds: Kinds) -> float:
     return max(area, 1 - area)
 
 
-def area_interval(line: Float[Array, " V"], kinds: Kinds, seed: int) -> Interval:
+def area_interval(plane: Float[Array, "V 2"], kinds: Kinds, seed: int) -> Interval:
     of_a_kind = kinds != LEFT_OUT
-    statistic = auc_of(line[of_a_kind], kinds[of_a_kind] == MARKED)
+    statistic = auc_of(best_line(plane, kinds)[of_a_kind], kinds[of_a_kind] == MARKED)
     return interval(resample_items(statistic, int(of_a_kind.sum()), RESAMPLES, np.random.default_rng(seed)))
 
 

@@ -4,7 +4,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.runs import Run, Windows
-from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary, model_of
+from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.outliers import untrained
 from generators.findings.outliers.clump import crowding, find_clump
@@ -96,13 +96,11 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
         )
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts
-    log_frequency = (
-        -np.arange(len(E), dtype=np.float64) if best is None else np.asarray(best.log_frequency, np.float64)
-    )
-    speakable = _speakable(inputs.vocabulary, len(E))
+    log_frequency = np.asarray(-np.arange(len(E)) if best is None else best.log_frequency, np.float64)
+    groups = np.full(len(E), "") if inputs.vocabulary is None else np.array(inputs.vocabulary.groups)
+    speakable = ~np.isin(groups, LEFT_OUT)
     allowed = np.isfinite(log_frequency) & (speakable if counts is None else speakable & (counts > 0))
     allowed[clump.members] = False
-    groups = _groups(inputs.vocabulary, len(E))
     members = clump.members[speakable[clump.members] & np.isin(groups[clump.members], groups[allowed])]
     candidates = _distinct(E, members)
     controls = _controls(candidates, log_frequency, allowed, groups)
@@ -159,16 +157,8 @@ def _distinct(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Int[Array, " m"]
     return np.sort(np.random.default_rng(SEED).permutation(ids)[:MOST])
 
 
-def _groups(vocabulary: Vocabulary | None, V: int) -> Int[Array, " V"]:
-    """Return the group of every token, as a number: bytes, words, pieces of words."""
-    return np.zeros(V, np.int64) if vocabulary is None else np.unique(vocabulary.groups, return_inverse=True)[1]
-
-
 def _controls(
-    candidates: Int[Array, " n"],
-    log_frequency: Float[Array, " V"],
-    allowed: Bool[Array, " V"],
-    groups: Int[Array, " V"],
+    candidates: Int[Array, " n"], log_frequency: Float[Array, " V"], allowed: Bool[Array, " V"], groups: Array
 ) -> Int[Array, " m"]:
     """Return for each candidate tokens outside the cluster of its group, as rare as it is.
 
@@ -182,12 +172,6 @@ def _controls(
     return np.concatenate([*found, np.zeros(0, np.int64)])
 
 
-def _speakable(vocabulary: Vocabulary | None, V: int) -> Bool[Array, " V"]:
-    if vocabulary is None:
-        return np.ones(V, bool)
-    return np.array([group not in LEFT_OUT for group in vocabulary.groups])
-
-
 def matched(
     candidates: Int[Array, " n"], log_frequency: Float[Array, " V"], allowed: Bool[Array, " V"]
 ) -> Int[Array, " matched"]:
@@ -195,24 +179,15 @@ def matched(
     free = allowed & np.isfinite(log_frequency)
     free[candidates] = False
     ids = np.flatnonzero(free)
-    if not len(ids):
-        return np.zeros(0, np.int64)
     ids = ids[np.argsort(log_frequency[ids], kind="stable")]
     values = log_frequency[ids]
-    taken = np.zeros(len(ids), bool)
     chosen = []
-    for wanted in np.nan_to_num(log_frequency[candidates], nan=np.nanmin(log_frequency)):
-        left = right = int(np.searchsorted(values, wanted))
-        left -= 1
-        while left >= 0 and taken[left]:
-            left -= 1
-        while right < len(ids) and taken[right]:
-            right += 1
-        if left < 0 and right >= len(ids):
-            break
-        nearer = right if left < 0 or (right < len(ids) and values[right] - wanted <= wanted - values[left]) else left
-        taken[nearer] = True
+    for wanted in np.nan_to_num(log_frequency[candidates], nan=np.nanmin(log_frequency))[: len(ids)]:
+        right = int(np.searchsorted(values, wanted))
+        either_side = [place for place in (right, right - 1) if 0 <= place < len(values)]
+        nearer = min(either_side, key=lambda place: abs(values[place] - wanted))
         chosen.append(ids[nearer])
+        ids, values = np.delete(ids, nearer), np.delete(values, nearer)
     return np.array(chosen, np.int64)
 
 
@@ -246,8 +221,7 @@ def _unseen(
 def _roc(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Float[Array, "2 points"]:
     from sklearn.metrics import roc_curve
 
-    false, true, _ = roc_curve(positive, scores)
-    return np.stack([false, true]).astype(np.float32)
+    return np.stack(roc_curve(positive, scores)[:2]).astype(np.float32)
 
 
 def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
@@ -291,7 +265,11 @@ def repeated(run: Run, ids: Int[Array, " n"]) -> tuple[Bool[Array, " n"], Float[
         examples = _fitting(run, parts)
         if not examples:
             continue
-        prompts = np.array([_prompt(run, parts, int(i), examples) for i in ids], np.int32)
+        before, between, after = parts
+        prompts = [
+            [*run.text.before, *[*before, i, *between, i, *after] * examples, *before, i, *between]
+            for i in ids.tolist()
+        ]
 
         def see(at: Int[Array, " batch"], logits: Float[Array, "batch V"]) -> None:
             last = logits.astype(np.float64)
@@ -299,7 +277,7 @@ def repeated(run: Run, ids: Int[Array, " n"]) -> tuple[Bool[Array, " n"], Float[
             back[at] |= own >= last.max(axis=1)
             probability[at] = np.maximum(probability[at], np.exp(own - np.logaddexp.reduce(last, axis=1)))
 
-        run.last_logits(prompts, see)
+        run.last_logits(np.array(prompts, np.int32), see)
     return back, probability
 
 
@@ -310,9 +288,3 @@ def _fitting(run: Run, parts: list[list[int]]) -> int:
     asked = len(run.text.before) + before + 1 + between
     room = max(0, run.architecture.n_ctx - asked)
     return min(EXAMPLES, room // (before + 1 + between + 1 + after))
-
-
-def _prompt(run: Run, parts: list[list[int]], token: int, examples: int) -> list[int]:
-    before, between, after = parts
-    example = [*before, token, *between, token, *after]
-    return [*run.text.before, *(example * examples), *before, token, *between]

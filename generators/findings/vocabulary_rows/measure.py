@@ -5,7 +5,7 @@ from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, Vocabulary
 from generators.findings.measured import Measurements, Table, table_of
-from generators.findings.token_cells import TokenCells, cells, reserved_names
+from generators.findings.token_cells import COLUMNS, cells, reserved_names
 from generators.maths.blocks import first_identical
 
 # What a row is, the last that is true of it.
@@ -36,28 +36,23 @@ class VocabularyRowsMetrics(TypedDict):
     reserved: Named | None
 
 
-class SharedRow(TokenCells):
-    kind: str
-    same_as: int | None  # the first row with the same numbers
-    reserved_name: bool | None
-
-
-class GroupRow(TokenCells):
-    rows: int
-
-
 def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
     """Find rows that share all their numbers, bit for bit in the precision in which they are read."""
     E, vocabulary = inputs.weights["token_embedding"], inputs.vocabulary
     first, zeros = first_identical(E), ~E.any(axis=1)
     sizes = np.bincount(first, minlength=len(E))
     identical = (sizes[first] > 1) & ~zeros
-    absent, reserved = (None, None) if vocabulary is None else _named(vocabulary)
+    absent = reserved = None
+    if vocabulary is not None:
+        absent = np.array(vocabulary.groups) == "unassigned"
+        reserved = np.isin(np.arange(len(E)), list(reserved_names(vocabulary)))
     kinds = np.zeros(len(E), np.uint8)
     for kind, those in ((RESERVED, reserved), (NO_TOKEN, absent), (IDENTICAL, identical), (ZEROS, zeros)):
         if those is not None:
             kinds[those] = kind
     groups = np.flatnonzero((sizes > 1) & ~zeros)
+    largest = groups[np.argsort(-sizes[groups], kind="stable")][:MOST_ROWS].tolist()
+    vectors = [{**cells(vocabulary, i), "rows": int(sizes[i])} for i in largest]
     metrics = VocabularyRowsMetrics(
         rows=len(E),
         zeros=int(zeros.sum()),
@@ -66,15 +61,13 @@ def measure(inputs: Inputs) -> Measurements[VocabularyRowsMetrics]:
         no_token=_counted(absent, kinds),
         reserved=_counted(reserved, kinds),
     )
-    tables = {"rows": _rows(kinds, first, sizes, reserved, vocabulary), "groups": _groups(groups, sizes, vocabulary)}
+    tables = {
+        "rows": _rows(kinds, first, sizes, reserved, vocabulary),
+        "groups": table_of(
+            "Vectors that several rows share, each by the first of its rows", (*COLUMNS, "rows"), vectors
+        ),
+    }
     return Measurements(metrics, {name: table for name, table in tables.items() if table.rows}, {"kinds": kinds})
-
-
-def _named(vocabulary: Vocabulary) -> tuple[Bool[Array, " V"], Bool[Array, " V"]]:
-    absent = np.array(vocabulary.groups) == "unassigned"
-    reserved = np.zeros(len(absent), bool)
-    reserved[list(reserved_names(vocabulary))] = True
-    return absent, reserved
 
 
 def _counted(those: Bool[Array, " V"] | None, kinds: UInt8[Array, " V"]) -> Named | None:
@@ -91,18 +84,13 @@ def _rows(
     ids = np.flatnonzero(kinds >= NO_TOKEN)
     which = f" (the first {MOST_ROWS:,} of {len(ids):,})" if len(ids) > MOST_ROWS else ""
     rows = [
-        SharedRow(
+        {
             **cells(vocabulary, i),
-            kind=KINDS[kinds[i]],
-            same_as=int(first[i]) if sizes[first[i]] > 1 else None,
-            reserved_name=None if reserved is None else bool(reserved[i]),
-        )
+            "kind": KINDS[kinds[i]],
+            "same_as": int(first[i]) if sizes[first[i]] > 1 else None,  # the first row with the same numbers
+            "reserved_name": None if reserved is None else bool(reserved[i]),
+        }
         for i in ids[:MOST_ROWS].tolist()
     ]
-    return table_of(f"Rows of zeros, identical to another, or without a token{which}", SharedRow, rows)
-
-
-def _groups(groups: Int[Array, " n"], sizes: Int[Array, " V"], vocabulary: Vocabulary | None) -> Table:
-    largest = groups[np.argsort(-sizes[groups], kind="stable")][:MOST_ROWS].tolist()
-    rows = [GroupRow(**cells(vocabulary, i), rows=int(sizes[i])) for i in largest]
-    return table_of("Vectors that several rows share, each by the first of its rows", GroupRow, rows)
+    columns = (*COLUMNS, "kind", "same_as", "reserved_name")
+    return table_of(f"Rows of zeros, identical to another, or without a token{which}", columns, rows)

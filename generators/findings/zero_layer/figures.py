@@ -36,23 +36,11 @@ def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
 def draw_norms(arrays: dict[str, Array]) -> Any:
     figure, ax = style.plot(width=6.4, height=4.6)
     x, y = arrays["norm"], arrays["best_norm"]
-    if "group" in arrays:
-        parts = [(arrays["group"] == i, f"{group}, ") for i, group in enumerate(GROUPS)]
-    else:
-        parts = [(np.ones(len(x), bool), "")]
-    for index, ((chosen, name), marker) in enumerate(zip(parts, "os^Dvp", strict=False)):
-        if chosen.any():
-            ax.plot(
-                x[chosen],
-                y[chosen],
-                marker,
-                ms=4,
-                alpha=0.7,
-                mec="none",
-                color=style.COLOURS[index],
-                label=f"{name}{chosen.sum()}",
-                rasterized=True,
-            )
+    group = arrays.get("group", np.zeros(len(x)))
+    for i, (name, colour, marker) in enumerate(zip(GROUPS, style.COLOURS, "os^Dvp", strict=False)):
+        if (chosen := group == i).any():
+            look = {"ms": 4, "alpha": 0.7, "mec": "none", "color": colour, "rasterized": True}
+            ax.plot(x[chosen], y[chosen], marker, label=f"{name}, {chosen.sum()}", **look)
     ends = min(x.min(), y.min()), max(x.max(), y.max())
     ax.plot(ends, ends, "--", color=style.INK, lw=0.8, alpha=0.6)
     ax.set(xlabel="norm of the token's input embedding", ylabel="norm of the returned token")

@@ -1,4 +1,5 @@
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -107,12 +108,15 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     arrays = _arrays(E, E if U is None else U, asked, best, inputs.vocabulary)
     count, others = len(arrays["ids"]), int(np.sum(best != asked))
     known = inputs.frequencies[0].log_frequency if inputs.frequencies else None
+    groups = None if inputs.vocabulary is None else np.bincount(arrays["group"], minlength=len(GROUPS)).tolist()
+    by_group = None if groups is None else dict(zip(GROUPS, groups, strict=True))
+    hubs = Counter(arrays["best"].tolist()).most_common(MOST_HUBS)
     metrics = ZeroLayerMetrics(
         self_share=1 - count / len(asked),
         exceptions=count,
-        exceptions_by_group=_by_group(arrays["group"]) if "group" in arrays else None,
+        exceptions_by_group=by_group,
         equal=others - count,
-        hubs=_hubs(arrays["best"]),
+        hubs=[{"id": hub, "absorbs": count} for hub, count in hubs if count > 1],
         baseline=baseline,
         variants=found,
         n_variant_tokens=min(VARIANT_TOKENS, len(E)),
@@ -140,17 +144,20 @@ def _arrays(
     ids, yielded, margin = exceptions(E, U, asked, best)
     norm, best_norm = np.sqrt(products(E, E, ids, ids)), np.sqrt(products(U, U, yielded, yielded))
     lengths = np.where(norm * best_norm > 0, norm * best_norm, 1)
-    return {
+    arrays = {
         "ids": ids.astype(np.int32),
         "best": yielded.astype(np.int32),
         "norm": norm.astype(np.float32),
         "best_norm": best_norm.astype(np.float32),
         "cosine": (products(E, U, ids, yielded) / lengths).astype(np.float32),
         "margin": margin.astype(np.float32),
-        **_groups(vocabulary, ids, yielded),
         **token_cells.names(vocabulary, ids),
         **token_cells.names(vocabulary, yielded, "best_name"),
     }
+    if vocabulary is not None:
+        pairs = zip(ids.tolist(), yielded.tolist(), strict=True)
+        arrays["group"] = np.array([GROUPS.index(vocabulary.pair_group(u, v)) for u, v in pairs], np.int8)
+    return arrays
 
 
 def exceptions(
@@ -174,28 +181,8 @@ def products(
     E: Float[Array, "V d"], U: Float[Array, "V d"], u: Int[Array, " n"], v: Int[Array, " n"]
 ) -> Float[Array, " n"]:
     """Return E_u . U_v pair by pair, in float64."""
-    out = np.empty(len(u))
-    for begin in range(0, len(u), BLOCK):
-        part = slice(begin, begin + BLOCK)
-        out[part] = np.einsum("ij,ij->i", E[u[part]], U[v[part]], dtype=np.float64)
-    return out
-
-
-def _groups(vocabulary: Vocabulary | None, ids: Int[Array, " n"], yielded: Int[Array, " n"]) -> dict[str, Array]:
-    if vocabulary is None:
-        return {}
-    pairs = zip(ids.tolist(), yielded.tolist(), strict=True)
-    return {"group": np.array([GROUPS.index(vocabulary.pair_group(u, v)) for u, v in pairs], np.int8)}
-
-
-def _by_group(group: Int[Array, " n"]) -> dict[str, int]:
-    counts = np.bincount(group, minlength=len(GROUPS)).tolist()
-    return dict(zip(GROUPS, counts, strict=True))
-
-
-def _hubs(yielded: Int[Array, " n"]) -> list[AbsorbingToken]:
-    counts = Counter(yielded.tolist()).most_common(MOST_HUBS)
-    return [{"id": hub, "absorbs": count} for hub, count in counts if count > 1]
+    pairs = zip(*(np.array_split(ids, len(u) // BLOCK + 1) for ids in (u, v)), strict=True)
+    return np.concatenate([np.einsum("ij,ij->i", E[a], U[b], dtype=np.float64) for a, b in pairs])
 
 
 def _variants(
@@ -208,39 +195,31 @@ def _variants(
     found = variants(
         answers(E[ids], ids, keys, ways),
         answers(E[some], own, keys[some], ways),
-        answers(drawn_inputs, own, drawn_inputs if drawn_outputs is None else drawn_outputs, ways),
+        answers(drawn_inputs, own, drawn_outputs, ways),
         ways,
         inputs.vocabulary,
     )
-    plain = found[0]
-    return found, {
-        "self_share": plain["gaussian"],
-        "same_number_of_tokens": plain["same_number"],
-        "n_tokens": len(some),
-    }
+    by_chance, same_number = found[0]["gaussian"], found[0]["same_number"]
+    return found, Baseline(self_share=by_chance, same_number_of_tokens=same_number, n_tokens=len(some))
 
 
 def gaussian_like(
     E: Float[Array, "V d"], U: Float[Array, "V d"] | None, n: int
-) -> tuple[Float[Array, "n d"], Float[Array, "n d"] | None]:
+) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
     """Return n Gaussian tokens, inputs and outputs, with the joint mean and covariance of all tokens."""
     sides = [E] if U is None else [E, U]
     widths = [side.shape[1] for side in sides]
     mean = np.concatenate([side.mean(axis=0, dtype=np.float64) for side in sides])
-    variances, vectors = np.linalg.eigh(_covariance(sides, mean.astype(np.float32)))
+    covariance = np.zeros((len(mean), len(mean)))
+    for begin in range(0, len(E), BLOCK):  # multiplied in float32, summed in float64
+        rows = np.concatenate([side[begin : begin + BLOCK].astype(np.float32) for side in sides], axis=1)
+        rows -= mean.astype(np.float32)
+        covariance += rows.T @ rows
+    variances, vectors = np.linalg.eigh(covariance / len(E))
     spread = (vectors * np.sqrt(np.clip(variances, 0, None))) @ vectors.T  # the symmetric root is unique
     drawn = np.random.default_rng(SEED).standard_normal((n, sum(widths)), dtype=np.float32)
     drawn = drawn @ spread.astype(np.float32) + mean.astype(np.float32)
-    return drawn[:, : widths[0]], None if U is None else drawn[:, widths[0] :]
-
-
-def _covariance(sides: list[Float[Array, "V _"]], mean: Float[Array, " d"]) -> Float[Array, "d d"]:
-    """Return the joint covariance of matrices side by side; blocks are multiplied in float32, summed in float64."""
-    total = np.zeros((len(mean), len(mean)))
-    for begin in range(0, len(sides[0]), BLOCK):
-        block = np.concatenate([side[begin : begin + BLOCK].astype(np.float32) for side in sides], axis=1) - mean
-        total += block.T @ block
-    return total / len(sides[0])
+    return drawn[:, : widths[0]], drawn[:, -widths[-1] :]  # the same where inputs and outputs are one matrix
 
 
 def _tables(hubs: list[AbsorbingToken], arrays: dict[str, Array], vocabulary: Vocabulary | None) -> dict[str, Table]:
@@ -262,18 +241,13 @@ def _tables(hubs: list[AbsorbingToken], arrays: dict[str, Array], vocabulary: Vo
     return tables
 
 
-def _exception(arrays: dict[str, Array], i: int, vocabulary: Vocabulary | None) -> ExceptionRow:
+def _exception(arrays: dict[str, Array], i: int, vocabulary: Vocabulary | None) -> dict[str, Any]:
     best = token_cells.cells(vocabulary, int(arrays["best"][i]))
     return {
         **token_cells.cells(vocabulary, int(arrays["ids"][i])),
-        "best_id": best["id"],
-        "best_readable": best["readable"],
-        "best_raw_bytes": best["raw_bytes"],
+        **{f"best_{name}": cell for name, cell in best.items()},
+        **{name: float(arrays[name][i]) for name in ("norm", "best_norm", "cosine", "margin")},
         "group": GROUPS[arrays["group"][i]] if "group" in arrays else None,
-        "norm": float(arrays["norm"][i]),
-        "best_norm": float(arrays["best_norm"][i]),
-        "cosine": float(arrays["cosine"][i]),
-        "margin": float(arrays["margin"][i]),
     }
 
 
@@ -295,16 +269,13 @@ def partners(
 
 
 def alike(values: Float[Array, " V"], ids: Int[Array, " n"]) -> AlikeTokens:
-    whole = _spread(values) or 1.0
+    from scipy.stats import iqr
+
+    whole = float(iqr(values)) or 1.0
     rng = np.random.default_rng(SEED)
-    others = [_spread(rng.choice(values, len(ids), replace=False)) / whole for _ in range(DRAWS)]
+    others = [iqr(rng.choice(values, len(ids), replace=False)) / whole for _ in range(DRAWS)]
     return {
-        "spread": _spread(values[ids]) / whole,
+        "spread": float(iqr(values[ids])) / whole,
         "place": float(np.mean(values < np.median(values[ids]))),
         "chance": drawn("as many tokens drawn at random", np.array(others), "at most"),
     }
-
-
-def _spread(values: Float[Array, " n"]) -> float:
-    low, high = np.quantile(values, [0.25, 0.75])
-    return float(high - low)

@@ -47,12 +47,6 @@ class FinalNorm:
     centres: bool
     eps: float
 
-    def moments(self, rows: Rows) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-        """Return what is taken from every entry of a row before the gain, and what it is divided by."""
-        centre = rows.mean(axis=1, dtype=np.float64) if self.centres else np.zeros(len(rows))
-        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64) / rows.shape[1] - centre**2
-        return centre, np.sqrt(np.clip(squares, 0, None) + self.eps)
-
 
 @dataclass(frozen=True)
 class Ways:
@@ -124,7 +118,10 @@ def _queries_side(scaled: Rows, treatment: Treatment, ways: Ways) -> Float[Array
     one = np.ones(len(scaled))
     if not treatment.final_norm or ways.norm is None:
         return np.stack([one, 0 * one, 0 * one], axis=1).astype(np.float32)
-    centre, spread = ways.norm.moments(scaled + _added(treatment, ways))
+    rows = scaled + _added(treatment, ways)
+    centre = rows.mean(axis=1, dtype=np.float64) if ways.norm.centres else np.zeros(len(rows))
+    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64) / rows.shape[1] - centre**2
+    spread = np.sqrt(np.clip(squares, 0, None) + ways.norm.eps)
     return np.stack([one, -centre, spread], axis=1).astype(np.float32)
 
 
@@ -154,28 +151,20 @@ def variants(
     """Return every treatment in numbers: what some tokens yield of all, what tokens yield that are left to
     themselves, and what as many Gaussian ones yield.
     """
-    return [
-        _variant(treatment, found, _share(some.itself), _share(drawn.itself), vocabulary)
-        for treatment, found, some, drawn in zip(ways.treatments, of_all, of_some, gaussian, strict=True)
-    ]
-
-
-def _variant(
-    treatment: Treatment, found: Answer, same_number: float, gaussian: float, vocabulary: Vocabulary | None
-) -> YieldVariant:
-    others = Counter(found.best[~found.itself].tolist()).most_common(1)
-    token, count = others[0] if others else (None, 0)
-    return {
-        "final_norm": treatment.final_norm,
-        "position": treatment.position,
-        "self_share": _share(found.itself),
-        "most_yielded": token,
-        "readable": None if token is None or vocabulary is None else vocabulary.readable[token],
-        "absorbed": count / len(found.best),
-        "same_number": same_number,
-        "gaussian": gaussian,
-    }
-
-
-def _share(chosen: Bool[Array, " m"]) -> float:
-    return float(chosen.mean())
+    rows = []
+    for treatment, found, some, drawn in zip(ways.treatments, of_all, of_some, gaussian, strict=True):
+        others = Counter(found.best[~found.itself].tolist()).most_common(1)
+        token, count = others[0] if others else (None, 0)
+        rows.append(
+            YieldVariant(
+                final_norm=treatment.final_norm,
+                position=treatment.position,
+                self_share=float(found.itself.mean()),
+                most_yielded=token,
+                readable=None if token is None or vocabulary is None else vocabulary.readable[token],
+                absorbed=count / len(found.best),
+                same_number=float(some.itself.mean()),
+                gaussian=float(drawn.itself.mean()),
+            )
+        )
+    return rows
