@@ -30,7 +30,8 @@ from generators.findings.inputs import RUN, NotApplicableError
 from tests.conftest import MODELS_DIRS, ROOT
 
 STORED = Store(ROOT / "results")
-MODELS = ("stdlib-gpt2", "stdlib-rotary", "all-minilm-l6-v2", "gpt2")  # a table, rotations, an encoder; a real table
+PUBLISHED = ("gpt2", "openai-gpt")  # too large to ship
+MODELS = ("stdlib-gpt2", "stdlib-rotary", "all-minilm-l6-v2", *PUBLISHED)  # a table, rotations, an encoder; real tables
 WEIGHTS = [finding for finding in FINDINGS if RUN not in finding.needs]
 # Of each number's scale. Float32 products differ by 1e-7 from one instruction set to the next, and a figure's arrays
 # are stored in it; half precision has three digits.
@@ -136,10 +137,12 @@ def same(name: str, one: np.ndarray, other: np.ndarray) -> bool:
 
 @pytest.fixture(params=MODELS)
 def model(request) -> str:
-    needs = {"gpt2": "gpt2_weights", "all-minilm-l6-v2": "minilm"}
-    if request.param in needs:
-        request.getfixturevalue(needs[request.param])
-    return request.param
+    name: str = request.param
+    if name == "all-minilm-l6-v2":
+        request.getfixturevalue("minilm")
+    if name in PUBLISHED and not any((folder / name / "model.safetensors").is_file() for folder in MODELS_DIRS):
+        pytest.skip(f"no real {name}: ATLAS_MODELS names no folder with it")
+    return name
 
 
 @pytest.mark.real_weights
