@@ -16,7 +16,9 @@ from generators.checkpoint.registry import Registry
 from generators.checkpoint.roles import Family
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
+from generators.findings import FINDINGS
 from generators.findings.helix import chance
+from generators.findings.inputs import RUN
 from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 from generators.site.pages import Rendered
@@ -156,6 +158,17 @@ def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world
     assert {statuses[name] for name in ("frequency", "outliers", "token_svd")} == {"computed"}
     absent = ("position_scheme", "stream", "undertrained", "zero_layer")
     assert {statuses[name] for name in absent} == {"not_applicable"}
+
+
+def test_of_a_rotary_decoder_the_token_side_is_computed_in_full(world):
+    name = name_of(FAMILIES["llama"])
+    found = world.findings(name).findings
+    about_tables = {finding.name for finding in FINDINGS if "position_embedding" in finding.needs}
+    without_run = {finding.name for finding in FINDINGS if RUN not in finding.needs}
+    assert {one for one, record in found.items() if record.status == "not_applicable"} == about_tables
+    assert {one for one, record in found.items() if record.status == "computed"} == without_run - about_tables
+    assert found["helix"].reason.startswith("Positions enter as rotations")
+    assert f"figures/{name}/helix" not in world.page(name)
 
 
 def test_no_page_was_left_out_and_all_build_into_a_site(world):
