@@ -3,10 +3,10 @@
 import io
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -209,88 +209,68 @@ def test_tables_and_arrays_are_plain(finding, scene):
             assert array.itemsize <= 4, f"{name} is shown, not calculated with"
 
 
-class Declared(Mapping):
-    """Tensors of which a finding may ask for those that it declares; `asked` are those that it did."""
+class Seen(Mapping):
+    """A mapping that notes which keys are asked for, of those that may be (None: all)."""
 
-    def __init__(self, weights: Mapping[str, np.ndarray], declared: list[str]) -> None:
-        self.weights, self.declared = weights, declared
+    def __init__(self, known: Mapping[str, Any], declared: Collection[str] | None = None) -> None:
+        self.declared = declared
+        self.known = {key: value for key, value in known.items() if declared is None or key in declared}
         self.asked: set[str] = set()
 
-    def __getitem__(self, role: str) -> np.ndarray:
-        assert role in self.declared, f"{role} is read and not declared"
-        self.asked.add(role)
-        return self.weights[role]
-
-    def __contains__(self, role: object) -> bool:
-        assert role in self.declared, f"{role} is looked for and not declared"
-        self.asked.add(str(role))
-        return role in self.weights
+    def __getitem__(self, key: str) -> Any:
+        assert self.declared is None or key in self.declared, f"{key} is asked for and not declared"
+        self.asked.add(key)
+        return self.known[key]
 
     def __iter__(self):
-        return iter([role for role in self.declared if role in self.weights])
+        return iter(self.known)
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(self.known)
 
 
 class Fields:
-    """An architecture of which only what is declared can be read; `asked` is what was."""
+    """An object of which only declared attributes can be read; `asked` are those that were, `own` are others."""
 
-    __class__ = Architecture  # what they stand in for
+    def __init__(self, known: object, declared: Collection[str], **own: object) -> None:
+        self.__dict__.update(own, _known=known, _declared=declared, asked=set())
 
-    def __init__(self, architecture: Architecture, declared: tuple[str, ...]) -> None:
-        self._architecture, self._declared = architecture, declared
-        self.asked: set[str] = set()
+    @property
+    def __class__(self) -> type:  # what it stands in for
+        return type(self._known)
 
     def __getattr__(self, name: str) -> Any:
-        assert name in self._declared, f"{name} of the config is read and not declared"
+        assert name in self._declared, f"{name} is read and not declared"
         self.asked.add(name)
-        return getattr(self._architecture, name)
+        return getattr(self._known, name)
 
 
-@dataclass
-class Watched:
-    """Inputs of which a finding may read what it declares; `asked` are the capabilities that it asked for."""
+CAPABILITY = {"vocabulary": TOKENS, "frequencies": FREQUENCIES, "run": RUN}  # by the field of inputs
 
-    finding: Finding[Any]
-    inputs: Inputs
-    asked: set[str] = field(default_factory=set)
-    __class__ = Inputs  # what they stand in for
 
-    def __post_init__(self) -> None:
-        declared = roles((*self.finding.needs, *self.finding.uses), self.inputs.architecture.n_layer)
-        self.weights = Declared(self.inputs.weights, declared)
-        self.architecture = Fields(self.inputs.architecture, self.finding.config)
-
-    def __getattr__(self, name: str) -> Any:
-        capability = {"vocabulary": TOKENS, "frequencies": FREQUENCIES, "run": RUN}[name]
-        assert self.finding.can_use(capability), f"{name} are read and not declared"
-        self.asked.add(capability)
-        return getattr(self.inputs, name)
+def watched(finding: Finding[Any], inputs: Inputs) -> Any:
+    """Return inputs of which a finding may read what it declares."""
+    given = [name for name, capability in CAPABILITY.items() if finding.can_use(capability)]
+    declared = roles((*finding.needs, *finding.uses), inputs.architecture.n_layer)
+    architecture = Fields(inputs.architecture, finding.config)
+    return Fields(inputs, given, weights=Seen(inputs.weights, declared), architecture=architecture)
 
 
 @every_finding
 def test_what_is_read_is_declared_and_what_is_declared_is_read(finding):
     applicable = [name for name in scenes() if name != "bare" and found(finding, name) is not None]
-    watched = [Watched(finding, scenes()[name]) for name in applicable]
-    for name, each in zip(applicable, watched, strict=True):
-        assert finding.measure(cast(Inputs, each)).metrics == measured(finding, name).metrics, "the same every time"
-    assert set().union(*(each.architecture.asked for each in watched)) == set(finding.config)
-    declared = {name for name in (*finding.needs, *finding.uses) if name in CAPABILITIES}
-    assert set().union(*(each.asked for each in watched)) == declared
-    there = {role for role in watched[0].weights.declared if any(role in each.inputs.weights for each in watched)}
-    assert set().union(*(each.weights.asked for each in watched)) >= there
-
-
-@every_finding
-def test_declarations_mean_something(finding):
-    known = {f.name for f in fields(Architecture)}
-    assert set(finding.config) <= known
+    given = [watched(finding, scenes()[name]) for name in applicable]
+    for name, each in zip(applicable, given, strict=True):
+        assert finding.measure(each).metrics == measured(finding, name).metrics, "the same every time"
+    assert set().union(*(each.architecture.asked for each in given)) == set(finding.config)
     wanted = (*finding.needs, *finding.uses)
     assert len(set(wanted)) == len(wanted)
+    capabilities = {CAPABILITY[name] for each in given for name in each.asked}
+    assert capabilities == {name for name in wanted if name in CAPABILITIES}
+    assert set().union(*(each.weights.asked for each in given)) >= set().union(*(each.weights for each in given))
     there = set().union(*(inputs.weights for inputs in scenes().values()))
-    for role in wanted:
-        assert role in CAPABILITIES or set(roles((role,), LAYERS)) & there, role
+    for role in set(wanted) - capabilities:
+        assert set(roles((role,), LAYERS)) & there, role
 
 
 def test_findings_are_distinguished():
@@ -409,35 +389,20 @@ def test_no_template_is_left_over():
     assert sorted(names) == sorted(f"findings/{finding.name}.md.j2" for finding in FINDINGS)
 
 
-class Asked(dict):
-    """Arrays or tables that note which of them are asked for."""
-
-    def __init__(self, known: Mapping[str, Any], asked: set[str]) -> None:
-        super().__init__(known)
-        self.asked = asked
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.asked.add(name)
-        return super().get(name, default)
-
-
-def stored(fresh: Measurements[Any], asked: set[str]) -> Measurements[Any]:
-    return Measurements(json.loads(json.dumps(fresh.metrics)), Asked(fresh.tables, asked), Asked(fresh.arrays, asked))
-
-
 @every_finding
 def test_facts_on_entities(finding):
     """An array or a table is asked for by a string: one that no model has would go unnoticed."""
     asked: set[str] = set()
-    there: set[str] = set()
     said: list[Fact] = []
     counts = {"channel": D, "head": LAYERS * synthetic.architecture(d_model=D).n_head, "position": None, "token": V}
     for known in all_measured(finding):
-        there |= {*known.arrays, *known.tables, ""}
+        tables, arrays = Seen(known.tables), Seen(known.arrays)
+        stored = Measurements(json.loads(json.dumps(known.metrics)), tables, arrays)
         for kind, says in finding.facts.entities.items():
-            said += says(stored(known, asked), counts[kind])
+            said += says(stored, counts[kind])
+        asked |= tables.asked | arrays.asked
     assert bool(said) == bool(finding.facts.entities)
-    assert asked <= there
+    assert asked <= {name for known in all_measured(finding) for name in (*known.arrays, *known.tables)} | {""}
     figures = {getattr(fact, "figure", None) for fact in said} - {None}
     assert figures <= figure_names(finding)
     for fact in said:
