@@ -9,7 +9,6 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +17,6 @@ from generators.base.errors import InputError
 from generators.checkpoint.registry import HUB_ID
 
 LONGEST_PIECE = 1 << 18
-GZIP = ".gz"
 
 
 @dataclass(frozen=True)
@@ -37,22 +35,18 @@ class TextFile:
         return f"{self.path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
 
     def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
-        with self._opened() as file:
-            file.seek(start)
-            for piece in _lines(file):
-                start += len(piece)
-                yield piece, start
-
-    def _is_compressed(self) -> bool:
-        return self.path.suffix == GZIP
-
-    @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
+        opened = gzip.open if self._is_compressed() else open
         try:
-            with gzip.open(self.path) if self._is_compressed() else self.path.open("rb") as file:
-                yield file  # type: ignore[misc]
+            with opened(self.path, "rb") as file:
+                file.seek(start)
+                for piece in _lines(file):
+                    start += len(piece)
+                    yield piece, start
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.path} can't be read: {error}.") from error
+
+    def _is_compressed(self) -> bool:
+        return self.path.suffix == ".gz"
 
 
 @dataclass(frozen=True)

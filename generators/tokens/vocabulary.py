@@ -162,9 +162,13 @@ def _distinct_forms(tokens: Sequence[Token | None]) -> Iterator[str]:
 def _group(token: Token) -> str:
     if token.special:
         return "special"
-    if token.is_byte or not _is_utf8(token.text):
+    if token.is_byte:
         return BYTE
-    kinds = {_kind(c) for c in token.text.removeprefix(b" ").decode()}
+    try:
+        text = token.text.removeprefix(b" ").decode()
+    except UnicodeDecodeError:
+        return BYTE
+    kinds = {_kind(c) for c in text}
     if len(kinds) > 1:
         kinds.discard("mark")
     if len(kinds) > 1:
@@ -190,11 +194,3 @@ def _word_pair_group(u: str, v: str) -> str:
     if u.casefold() == v.casefold():
         return "case"
     return "digits" if {_kind(c) for c in u + v} == {"digits"} else "other"
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
