@@ -32,6 +32,7 @@ from generators.tokens.frequency import TokenFrequency
 from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 from tests.running_nulls import RUNNING_NULLS, RunningNull
+from tests.stand_in_nulls import seed_of
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "nulls.json"
@@ -46,10 +47,6 @@ Draw = Callable[[np.random.Generator], dict[str, Array]]
 
 def noise(rng: np.random.Generator, *shape: int) -> Array:
     return rng.standard_normal(shape)
-
-
-def seed_of(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
 
 
 def low_rank(rng: np.random.Generator, rows: int, d: int, rank: int) -> Array:
