@@ -87,7 +87,6 @@ def command(*arguments: str) -> Run:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Compute a random checkpoint of every kind of family from the hub, each by one command, and write all pages."""
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
     transformers.logging.set_verbosity_error()

@@ -26,7 +26,6 @@ SHIPPED = ("stdlib-gpt2", "stdlib-rotary", "stdlib-sinusoidal", "stdlib-alibi", 
 
 
 def left_of(name: str) -> list[str]:
-    """Return the findings of a model that would be computed, given what git keeps."""
     model = load_registry(ROOT / "models.yml").find(name)
     assert model is not None
     prepared = prepare(open_model(model, Places(MODELS_DIRS)), FINDINGS)

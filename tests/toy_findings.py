@@ -15,8 +15,6 @@ from generators.findings.wording import Words
 
 
 class Metrics(TypedDict):
-    """The sum of what is needed."""
-
     sum: float
 
 
@@ -46,7 +44,6 @@ def _sum(inputs: Inputs) -> Measurements:
 
 
 def positive(threshold: float = 0.0, test: Callable[[Measurements], Evidence | Untested] | None = None) -> Rule:
-    """Return the rule of a claim that the sum is large enough."""
     return Rule(
         id="positive",
         short="positive",

@@ -241,7 +241,6 @@ def measure_run(
     frequencies: Sequence[Any] = (),
     **planted: Any,
 ) -> Measurements[Any]:
-    """Return what a finding measures of a stand-in with as many positions as its architecture has."""
     given = {"kind": None if P is None else "table", "length": architecture.n_ctx, **planted}
     run: Any = StandIn(architecture, P, **given)
     return finding.measure(Inputs(weights or {}, architecture, frequencies=tuple(frequencies), run=run))

@@ -133,7 +133,6 @@ def found(finding: Finding[Any], scene: str) -> Measurements[Any] | None:
 
 
 def all_measured(finding: Finding[Any]) -> list[Measurements[Any]]:
-    """Return what is measured in all scenes that the finding applies to, two of them at least."""
     results = [found(finding, scene) for scene in scenes()]
     applicable = [result for result in results if result is not None]
     assert len(applicable) >= 2
@@ -147,7 +146,6 @@ def scenes_for(finding: Finding[Any]) -> list[str]:
 
 
 def measured(finding: Finding[Any], scene: str) -> Measurements[Any]:
-    """Return what is measured in a scene that the finding is measured in."""
     result = found(finding, scene)
     assert result is not None
     return result
@@ -249,7 +247,6 @@ CAPABILITY = {"vocabulary": TOKENS, "frequencies": FREQUENCIES, "run": RUN}  # b
 
 
 def watched(finding: Finding[Any], inputs: Inputs) -> Any:
-    """Return inputs of which a finding may read what it declares."""
     given = [name for name, capability in CAPABILITY.items() if finding.can_use(capability)]
     declared = roles((*finding.needs, *finding.uses), inputs.architecture.n_layer)
     architecture = Fields(inputs.architecture, finding.config)

@@ -185,7 +185,6 @@ def test_absent_numbers_are_found_by_the_type(changed, absent):
     {"m": 1}, {"n": "1.5"}, {"n": None}, {"rows": [{"a": 1.0, "c": 2.0}]}, {"rows": [{"a": "x"}]},
 ])  # fmt: skip
 def test_another_type_or_another_name_is_another_form(changed):
-    """A number that was renamed would be absent and unknown at once."""
     with pytest.raises(ValidationError):
         read_metrics(Typed, TYPED | changed)
 

@@ -80,7 +80,6 @@ def strings_in(template: str) -> Iterator[str]:
 
 
 def names_in(path: str) -> set[str]:
-    """Return the findings and claims that a file names."""
     text = (ROOT / path).read_text("utf-8")
     if not path.endswith(".py"):
         return {*strings_in(text)} & (NAMES | CLAIMS)
@@ -89,7 +88,6 @@ def names_in(path: str) -> set[str]:
 
 
 def files_outside() -> list[str]:
-    """Return programs and templates that are no finding's."""
     paths = [path.relative_to(ROOT) for folder in ("generators", "templates") for path in (ROOT / folder).rglob("*")]
     of_findings = re.compile(r"generators/findings/\w+/|templates/findings/")
     texts = (path.as_posix() for path in paths if path.suffix in (".py", ".j2", ".yml"))

@@ -94,7 +94,6 @@ def by_hand(model: Path, texts: list[Path]) -> list[int]:
 
 
 def noting(partial: Path, noted: list[bytes]) -> Callable[[CountsSoFar], None]:
-    """Note what is stored of the counts after each chunk."""
     return lambda so_far: noted.append(partial.read_bytes()) if so_far.n_bytes else None
 
 

@@ -120,24 +120,12 @@ def a_vocabulary(*raw_bytes: bytes, marked: bool = False) -> ModelVocabulary:
 @pytest.mark.parametrize(
     "raw, shown",
     [
-        (b" the", "␠the"),
-        (b"\n\n", "␊␊"),
-        (b"\t", "␉"),
-        (b"\0\x1b\x7f", "␀␛␡"),
-        ("\x85".encode(), r"\u{0085}"),
-        (b"\\n", r"\\n"),
-        (b"\xe2\x80", r"\xE2\x80"),
-        ("龍".encode() + b"\xe5", r"龍\xE5"),
-        (b"\xed\xa0\x80", r"\xED\xA0\x80"),
-        ("e\u0301".encode(), r"e\u{0301}"),
-        ("é".encode(), "é"),
-        ("\u00a0\u200b\u202e".encode(), r"\u{00A0}\u{200B}\u{202E}"),
-        ("␠".encode(), r"\u{2420}"),
-        ("שלום".encode(), "שלום"),
+        (b" the\n\n\t\0\x1b\x7f\\n", r"␠the␊␊␉␀␛␡\\n"),
+        ("龍".encode() + b"\xe5\xe2\x80\xed\xa0\x80", r"龍\xE5\xE2\x80\xED\xA0\x80"),
+        ("\x85e\u0301\u00a0\u200b\u202e".encode(), r"\u{0085}e\u{0301}\u{00A0}\u{200B}\u{202E}"),
+        ("␠\U000e0041\u212b".encode(), r"\u{2420}\u{E0041}\u{212B}"),
         ("👩\u200d👧".encode(), r"👩\u{200D}👧"),
-        ("\U000e0041".encode(), r"\u{E0041}"),
-        ("\u212b".encode(), r"\u{212B}"),
-        ("\ufffd".encode(), "\ufffd"),
+        ("éשלום\ufffd".encode(), "éשלום\ufffd"),
         (b"", ""),
     ],
 )
@@ -349,8 +337,6 @@ def test_containing_by_spelling_and_pairs_of_minilm(minilm_vocabulary):
     assert {v.readable[i] for i in v.containing(of["magic"], 9)} == {"magical", "magician"}
     assert v.containing(of["magic"], 1) == (min(of["magical"], of["magician"]),)
     assert v.containing(of["[PAD]"], 9) == ()
-    v = minilm_vocabulary
-    of = {form: i for i, form in enumerate(v.readable)}
     pairs = {("##s", "s"): "leading space", ("extensions", "extension"): "plural", ("[MASK]", "bert"): "other"}
     assert {pair: v.pair_group(of[pair[0]], of[pair[1]]) for pair in pairs} == pairs
 
