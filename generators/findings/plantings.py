@@ -151,14 +151,10 @@ def with_positional_heads(
         block, columns = f"blocks.{layer}", slice(head * d_head, (head + 1) * d_head)
         c, s = np.cos(frequencies * offset), np.sin(frequencies * offset)
         turned = np.hstack([cosines * c + sines * s, sines * c - cosines * s])
-        for name, read in (("q", turned), ("k", np.hstack([cosines, sines]))):
-            matrix = planted[f"{block}.attn.{name}"].copy()
-            matrix[:, columns] = scale * read
-            planted[f"{block}.attn.{name}"] = matrix
-            if f"{block}.attn.{name}.bias" in planted:
-                bias = planted[f"{block}.attn.{name}.bias"].copy()
-                bias[columns] = 0
-                planted[f"{block}.attn.{name}.bias"] = bias
+        for name, read in (("q", turned), ("k", np.hstack([cosines, sines])), ("q.bias", 0), ("k.bias", 0)):
+            if (role := f"{block}.attn.{name}") in planted:
+                planted[role] = planted[role].copy()
+                planted[role][..., columns] = scale * read
         planted[f"{block}.ln1.gain"], planted[f"{block}.ln1.bias"] = np.ones(d), np.zeros(d)
     return planted
 

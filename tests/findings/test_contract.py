@@ -36,14 +36,6 @@ V, D, LAYERS = 900, 48, 3
 CLUMP, LONG = range(100, 140), range(200, 210)  # tokens that huddle, and tokens that other tokens yield
 UNSAID = {"nan", "inf", "None", "True", "False"}  # what numbers that are absent look like in a sentence
 ROTARY = "rotary"  # a scene for findings that don't apply to the others
-SCENES = ("gaussian", "planted", "untied", "bare", ROTARY)
-NOT_MEASURED = {
-    "induction": {"untied"},  # which looks both ways
-    "rotary_use": {"gaussian", "planted", "untied"},  # which don't rotate
-    "rotation_check": {"gaussian", "planted", "untied"},
-    "attention": {"bare"},  # which has neither tokens nor positions
-    "undertrained": {"gaussian", "bare", ROTARY},  # in which no tokens lie in one spot
-}
 every_finding = pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.name)
 
 
@@ -132,44 +124,24 @@ def found(finding: Finding[Any], scene: str) -> Measurements[Any] | None:
         return None
 
 
-def all_measured(finding: Finding[Any]) -> list[Measurements[Any]]:
-    results = [found(finding, scene) for scene in scenes()]
-    applicable = [result for result in results if result is not None]
+def by_scene(finding: Finding[Any]) -> dict[str, Measurements[Any]]:
+    """Return what is measured in the scenes that a finding applies to, two of them at least."""
+    applicable = {scene: result for scene in scenes() if (result := found(finding, scene)) is not None}
     assert len(applicable) >= 2
     return applicable
 
 
-def scenes_for(finding: Finding[Any]) -> list[str]:
-    """Return the scenes that a finding is measured in; the rotary one if it isn't in the first."""
-    elsewhere = NOT_MEASURED.get(finding.name, set())
-    return [scene for scene in SCENES if scene not in elsewhere and (scene != ROTARY or SCENES[0] in elsewhere)]
-
-
-def measured(finding: Finding[Any], scene: str) -> Measurements[Any]:
-    result = found(finding, scene)
-    assert result is not None
-    return result
-
-
-every_measured = pytest.mark.parametrize(
-    ("finding", "scene"),
-    [pytest.param(one, scene, id=f"{one.name}-{scene}") for one in FINDINGS for scene in scenes_for(one)],
-)
+def all_measured(finding: Finding[Any]) -> list[Measurements[Any]]:
+    return list(by_scene(finding).values())
 
 
 @every_finding
-def test_scenes_of_every_finding(finding):
-    assert tuple(scenes()) == SCENES
-    assert [scene for scene in SCENES if found(finding, scene) is not None] == scenes_for(finding)
-    assert len(scenes_for(finding)) >= 2
-
-
-@every_measured
-def test_stored_metrics_are_those_that_were_measured(finding, scene):
-    metrics = measured(finding, scene).metrics
-    stored = json.dumps(metrics, allow_nan=False)
-    assert json.loads(stored) == metrics, "lists and not tuples, strings as keys"
-    assert TypeAdapter(finding.metrics).validate_json(stored, strict=True) == metrics, "nothing that isn't declared"
+def test_stored_metrics_are_those_that_were_measured(finding):
+    for scene, measured in by_scene(finding).items():
+        stored = json.dumps(measured.metrics, allow_nan=False)
+        assert json.loads(stored) == measured.metrics, f"{scene}: lists and not tuples, strings as keys"
+        again = TypeAdapter(finding.metrics).validate_json(stored, strict=True)
+        assert again == measured.metrics, f"{scene}: nothing that isn't declared"
 
 
 @every_finding
@@ -193,14 +165,14 @@ def test_no_metric_is_of_any_type(finding):
     assert not {Any, object, dict, list, tuple} & types_in(finding.metrics)
 
 
-@every_measured
-def test_tables_and_arrays_are_plain(finding, scene):
-    for name, table in measured(finding, scene).tables.items():
+@every_finding
+def test_tables_and_arrays_are_plain(finding):
+    for name, table in (each for one in all_measured(finding) for each in one.tables.items()):
         json.dumps(plain(table.rows), allow_nan=False)
         assert len(set(table.columns)) == len(table.columns), name
         assert all(len(row) == len(table.columns) for row in table.rows), name
         assert table.title, name
-    for name, array in measured(finding, scene).arrays.items():
+    for name, array in (each for one in all_measured(finding) for each in one.arrays.items()):
         assert isinstance(array, np.ndarray), name
         assert array.dtype.kind in "fiubU", name
         if array.dtype.kind == "f":
@@ -255,10 +227,10 @@ def watched(finding: Finding[Any], inputs: Inputs) -> Any:
 
 @every_finding
 def test_what_is_read_is_declared_and_what_is_declared_is_read(finding):
-    applicable = [name for name in scenes() if name != "bare" and found(finding, name) is not None]
-    given = [watched(finding, scenes()[name]) for name in applicable]
-    for name, each in zip(applicable, given, strict=True):
-        assert finding.measure(each).metrics == measured(finding, name).metrics, "the same every time"
+    applicable = {scene: one for scene, one in by_scene(finding).items() if scene != "bare"}
+    given = [watched(finding, scenes()[scene]) for scene in applicable]
+    for each, once in zip(given, applicable.values(), strict=True):
+        assert finding.measure(each).metrics == once.metrics, "the same every time"
     assert set().union(*(each.architecture.asked for each in given)) == set(finding.config)
     wanted = (*finding.needs, *finding.uses)
     assert len(set(wanted)) == len(wanted)
@@ -301,31 +273,31 @@ def test_rules_are_shown_in_full_and_unmeasured_ones_untested(finding):
     assert {(claim.verdict, claim.answer) for claim in claims} <= {("untested", "The weights aren't here.")}
 
 
-@every_measured
-def test_every_rule_gives_a_claim(finding, scene):
-    claims = finding.claims(measured(finding, scene))
-    assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
-    for claim in claims:
-        assert claim.finding == finding.name
-        assert claim.verdict in VERDICTS
-        assert (claim.value is None) or claim.verdict != "untested"
-        assert claim.answer.endswith("."), claim.answer
-        assert not UNSAID & words_in(claim.answer), claim.answer
-    json.dumps([[claim.value, claim.threshold, claim.baseline, claim.interval] for claim in claims], allow_nan=False)
+@every_finding
+def test_every_rule_gives_a_claim(finding):
+    for claims in map(finding.claims, all_measured(finding)):
+        assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
+        for claim in claims:
+            assert claim.finding == finding.name
+            assert claim.verdict in VERDICTS
+            assert (claim.value is None) or claim.verdict != "untested"
+            assert claim.answer.endswith("."), claim.answer
+            assert not UNSAID & words_in(claim.answer), claim.answer
+            json.dumps([claim.value, claim.threshold, claim.baseline, claim.interval], allow_nan=False)
 
 
-@every_measured
-def test_claims_and_figures_need_no_more_than_what_is_stored(finding, scene):
-    fresh = measured(finding, scene)
-    tables = {name: Table(t.title, t.columns, tuple(map(tuple, plain(t.rows)))) for name, t in fresh.tables.items()}
-    stored = Measurements(json.loads(json.dumps(fresh.metrics)), tables, fresh.arrays)
-    assert finding.claims(stored) == finding.claims(fresh)
-    figures = finding.figures(stored)
-    assert [figure.name for figure in figures] == [figure.name for figure in finding.figures(fresh)]
-    for figure in figures:
-        figure.draw()
-        if figure.interactive is not None:
-            json.dumps(figure.interactive().as_json(), allow_nan=False)
+@every_finding
+def test_claims_and_figures_need_no_more_than_what_is_stored(finding):
+    for fresh in all_measured(finding):
+        tables = {key: Table(t.title, t.columns, tuple(map(tuple, plain(t.rows)))) for key, t in fresh.tables.items()}
+        stored = Measurements(json.loads(json.dumps(fresh.metrics)), tables, fresh.arrays)
+        assert finding.claims(stored) == finding.claims(fresh)
+        figures = finding.figures(stored)
+        assert [figure.name for figure in figures] == [figure.name for figure in finding.figures(fresh)]
+        for figure in figures:
+            figure.draw()
+            if figure.interactive is not None:
+                json.dumps(figure.interactive().as_json(), allow_nan=False)
 
 
 def parsed(name: str) -> nodes.Template:
@@ -350,20 +322,20 @@ def figure_names(finding: Finding[Any]) -> set[str]:
     return {figure.name for known in all_measured(finding) for figure in finding.figures(known)}
 
 
-@every_measured
-def test_every_figure_has_words(finding, scene, recwarn):
-    result = measured(finding, scene)
-    figures = finding.figures(result)
-    assert len({figure.name for figure in figures}) == len(figures)
-    for figure in figures:
-        if scene == "planted":
-            figure.draw().savefig(io.BytesIO(), format="svg")  # with names of tokens in it
-        words = caption(finding.name, figure.name, result)
-        for text in (words.how_to_read, words.alt):
-            assert text.endswith("."), text
-            assert not UNSAID & words_in(text), text
-        assert figure.title
-        assert not figure.title.endswith(".")
+@every_finding
+def test_every_figure_has_words(finding, recwarn):
+    for scene, measured in by_scene(finding).items():
+        figures = finding.figures(measured)
+        assert len({figure.name for figure in figures}) == len(figures)
+        for figure in figures:
+            if scene == "planted":
+                figure.draw().savefig(io.BytesIO(), format="svg")  # with names of tokens in it
+            words = caption(finding.name, figure.name, measured)
+            for text in (words.how_to_read, words.alt):
+                assert text.endswith("."), text
+                assert not UNSAID & words_in(text), text
+            assert figure.title
+            assert not figure.title.endswith(".")
     assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
 
 

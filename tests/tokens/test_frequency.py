@@ -14,7 +14,7 @@ from generators.tokens.frequency import COUNTS, TokenFrequency, token_frequencie
 from generators.tokens.readable import readable_form
 from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import Token, assemble
-from tests.tokens.test_vocabulary import MINILM_SIZE, in_package, vocabulary_in
+from tests.tokens.test_vocabulary import MINILM_SIZE, in_package
 
 WORDS = (b" the", b" The", b"the", b" magikarp", b" qqqzzzqqq", b" 2015", b" don't", b" \xe2", b" na\xc3\xafve", b" ")
 WORD_VOCABULARY = assemble(
@@ -95,16 +95,6 @@ def test_a_vocabulary_is_taken_for_english_by_its_own_words(tmp_path, english, o
     found = sources(token_frequencies(in_folder(tmp_path), "index", vocabulary, len(tokens)))
     assert found == (["wordfreq", "index"] if chosen else ["index"])
     assert sources(token_frequencies(in_folder(tmp_path), "counts", vocabulary, len(tokens))) == ["index"]
-
-
-def test_word_frequencies_of_gpt2(gpt2_weights):
-    vocabulary = vocabulary_in(gpt2_weights)
-    words, index = token_frequencies(in_folder(gpt2_weights), "wordfreq", vocabulary, len(vocabulary.raw_bytes))
-    assert words.coverage == pytest.approx(0.617, abs=0.002)
-    assert index.coverage == 1.0
-    known = np.isfinite(words.log_frequency)
-    assert all(vocabulary.raw_bytes[i].startswith(b" ") for i in np.flatnonzero(known))
-    assert words.log_frequency[262] == pytest.approx(np.log(0.0537), abs=0.01)
 
 
 def test_word_frequencies_of_minilm_are_those_of_wordfreq_itself(minilm):
