@@ -30,16 +30,14 @@ class Vocabulary(Protocol):
     """The tokens of a model by id, as far as findings look at them; `tokens/vocabulary.py` makes it."""
 
     @property
-    def raw_bytes(self) -> tuple[bytes, ...]:
-        """Return the raw bytes of every token."""
+    def raw_bytes(self) -> tuple[bytes, ...]: ...
 
     @property
     def readable(self) -> tuple[str, ...]:
         """Return a form of every token in which each character can be seen; no two are equal."""
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """Return the group of every token."""
+    def groups(self) -> tuple[str, ...]: ...
 
     @property
     def marks_space(self) -> Bool[Array, " V"]:
@@ -65,8 +63,7 @@ class Frequency(Protocol):
         """Return "counts", "corpus", "wordfreq" or "index"."""
 
     @property
-    def label(self) -> str:
-        """Return the source's name on pages."""
+    def label(self) -> str: ...
 
     @property
     def log_frequency(self) -> Float[Array, " V"]:

@@ -119,15 +119,11 @@ def gains_topped_by(
     In every other layer another channel, never the same one twice, is on top by as much.
     """
     rng = np.random.default_rng([seed, 4])
-    gains = []
-    for layer in range(n_layer):
-        gain = rng.uniform(0.5, 0.999, d)
+    gains = rng.uniform(0.5, 0.999, (n_layer, d))
+    for layer, gain in enumerate(gains):
         top = channel if layer in layers else (channel + 1 + layer) % d
-        runner_up = (top + 1) % d
-        gain[runner_up] = 1.0
-        gain[top] = ratio
-        gains.append(gain)
-    return gains
+        gain[top], gain[(top + 1) % d] = ratio, 1.0
+    return list(gains)
 
 
 def with_positional_heads(
