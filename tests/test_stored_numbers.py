@@ -8,7 +8,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -197,10 +196,3 @@ def test_what_git_keeps_is_what_was_stored():
         judged = judged_model(STORED, name)
         assert judged is not None
         assert judged.damaged == []
-
-
-def test_a_raised_version_is_noticed(monkeypatch):
-    raised = tuple(replace(finding, version=finding.version + 1) for finding in FINDINGS)
-    judged = judged_model(STORED, "stdlib-rotary", raised)
-    assert judged is not None
-    assert all(one.record.older_code for one in judged.findings if one.record.status == "computed")
