@@ -6,13 +6,13 @@ No measuring module imports this: a threshold or a sentence that changes makes n
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal
 
 from generators.base.nulls_in_words import in_plain_words
 from generators.base.text import two, typeset
 from generators.findings.measured import Chance, M, Measurements, StoredChance
-from generators.findings.wording import Quoted, sentence, words_of
+from generators.findings.wording import ClaimWords, sentence, words_of
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "partly", "fails", "untested")
@@ -83,34 +83,21 @@ class NotMeasuredError(Exception):
     """A needed number did not exist when the model was measured."""
 
 
-@dataclass(frozen=True)
-class Rule(Generic[M]):
-    """A claim's statement, the number that judges it, where `holds` and `partly` begin, and how it is tested.
+@dataclass(frozen=True, kw_only=True)
+class Rule(ClaimWords, Generic[M]):
+    """A claim's words, where `holds` and `partly` begin, and how it is tested.
 
-    `value` says in words what the number is, `also` what else must be true, `holds_as` the threshold where it is
-    relative to chance (`holds` is None then), `over` what its interval is over, where that isn't what others' are.
-    `measured_in` is where the metrics have the unit of a cost that differs between models, such as "rows.unit".
-    `answer` is the template of the verdict in one sentence. `form` is how it writes a value ("{:.0%}", or a function
-    such as `share`). With it, the answer of a claim that misses a cutoff ends by saying which; what fails by its
-    further condition must say so itself. `given` are constants that its words name; `quoted` are others' figures.
+    `form` is how `answer` writes a value ("{:.0%}", or a function such as `share`). With it, the answer of a claim
+    that misses a cutoff ends by saying which; what fails by its further condition must say so itself. `given` are
+    constants that its words name.
     """
 
     id: str
-    short: str
-    statement: str
-    value: str
-    answer: str
     test: Callable[[Measurements[M]], Evidence | Untested]
     sense: Sense = "at least"
     holds: float | None = None
     partly: float | None = None
-    unit: str = ""
-    also: str = ""
-    holds_as: str = ""
-    over: str = ""
-    measured_in: str = ""
     form: Form = ""
-    quoted: tuple[Quoted, ...] = ()
     untested: Mapping[str, str] = field(default_factory=dict, hash=False)
     given: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -159,12 +146,10 @@ def claim(
                 f"{test.__module__} judges {id}, which has no words under `claims` in the file beside it."
             )
         constants = {"holds": holds, "partly": partly, **given}
-        texts = asdict(words.claims[id])
-        del texts["quoted"]
+        said = vars(words.claims[id])
+        texts = {name: sentence(said[name], constants) for name in said.keys() - {"answer", "quoted"}}
         return Rule(
-            answer=texts.pop("answer"),
-            quoted=words.claims[id].quoted,
-            **{name: sentence(text, constants) for name, text in texts.items()},
+            **{**said, **texts},
             id=id,
             test=test if with_arrays else lambda measured: test(measured.metrics),
             sense=sense,
@@ -249,9 +234,7 @@ def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: Inter
     holds_from, partly_from = _cutoffs(rule, tested)
     low_to_high = None if tested.interval is None else (tested.interval[0], tested.interval[1])
     return Claim(
-        id=rule.id,
-        finding=finding,
-        statement=rule.statement,
+        **_about(finding, rule),
         verdict=verdict,
         value=value,
         interval=low_to_high,
@@ -261,7 +244,6 @@ def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: Inter
         baseline=tested.baseline if chance is None else chance["median"],
         chance=None if chance is None else replace(Chance(**chance), null=in_plain_words(chance["null"])),
         close=any(_close(value, low_to_high, cutoff) for cutoff in (holds_from, partly_from)),
-        unit=rule.unit,
         answer=_sentences(
             _answer(rule, tested, verdict) + _needed(rule, tested, verdict) + _flipped(rule, tested, flips)
         ),
@@ -272,15 +254,16 @@ def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: Inter
 
 def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
     return Claim(
-        id=rule.id,
-        finding=finding,
-        statement=rule.statement,
+        **_about(finding, rule),
         verdict="untested",
         threshold=rule.holds,
         partly_threshold=rule.partly,
-        unit=rule.unit,
         answer=_sentences(reason),
     )
+
+
+def _about(finding: str, rule: Rule[Any]) -> dict[str, Any]:
+    return {"id": rule.id, "finding": finding, "statement": rule.statement, "unit": rule.unit}
 
 
 def _in_full(rule: Rule[Any], tested: Evidence) -> Evidence:

@@ -29,7 +29,13 @@ class Quoted:
 
 @dataclass(frozen=True)
 class ClaimWords:
-    """What a claim is called, what its number and its further condition are, and the sentence with the numbers."""
+    """What a claim is called, and the template of its verdict in one sentence, `answer`.
+
+    `value` says what its number is, `also` what else must be true, `holds_as` the threshold where it is relative to
+    chance (the rule's is None then), `over` what its interval is over, where that isn't what others' are.
+    `measured_in` is where the metrics have the unit of a cost that differs between models, such as "rows.unit".
+    `quoted` are others' figures.
+    """
 
     short: str
     statement: str

@@ -73,7 +73,7 @@ ASKING = {
 }
 REASONS = {"no-channel": "No channel."}
 NEW = tuple(
-    Rule(f"new-{name}", name, "It is so.", "the number", "There is one.", test, holds=2.0, untested=REASONS)
+    Rule(name, "It is so.", "the number", "There is one.", id=f"new-{name}", test=test, holds=2.0, untested=REASONS)
     for name, test in {**ASKING, "channel": of_the_channel}.items()
 )
 

@@ -21,7 +21,7 @@ REASONS = {"none": "There are none of {{ count }}."}
 
 def rule_of(tested: Evidence | Untested, **changed: Any) -> Rule[dict[str, float]]:
     says = {"answer": "{{ answers[verdict] }}", "given": {"answers": ANSWERS}, "untested": REASONS}
-    plain = Rule("one", "short", "It is so.", "the number", test=lambda _: tested, holds=2.0, partly=1.0, **says)
+    plain = Rule("short", "It is so.", "the number", id="one", test=lambda _: tested, holds=2.0, partly=1.0, **says)
     return replace(plain, unit="units", **changed)
 
 
