@@ -48,10 +48,6 @@ def in_results(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
             yield StoredMeasurements(metrics, tables_of(stored), arrays, absent, "").for_rules()
 
 
-def in_scenes(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
-    yield from all_measured(finding)
-
-
 def in_its_test(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
     """Yield the examples of a finding's own test, where scenes lack what its claims are about."""
     name = f"tests.findings.test_{finding.name}"
@@ -99,7 +95,7 @@ def offered(rule: Rule[Any]) -> set[str]:
 
 def sources(finding: Finding[Any], rule: Rule[Any]) -> Iterator[Iterator[Measurements[Any]]]:
     yield in_results(finding)
-    yield in_scenes(finding)
+    yield iter(all_measured(finding))
     yield in_its_test(finding)
     yield where_planted(finding, rule)
 
