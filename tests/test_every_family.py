@@ -23,10 +23,9 @@ from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 from generators.site.pages import Rendered
 from generators.site.questions import questions
-from tests.checkpoint.fake_hub import COMMIT, HubServer, at_hub, serving
+from tests.checkpoint.fake_hub import COMMIT, at_hub, serving
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES, OracleCase
-from tests.cli.conftest import results_of
 from tests.conftest import Run, without_figures
 
 UNKNOWN_FAMILIES = (OracleCase("mamba"), OracleCase("blenderbot"))  # no table knows these types
@@ -53,7 +52,6 @@ class World:
     """What became of all models: what the command said of each, what is stored, which pages there are."""
 
     folder: Path
-    hub: HubServer
     told: Mapping[str, Run]
     rendered: Rendered
 
@@ -109,7 +107,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         without_figures(patch)  # tests/site draws them
         store, workshop = Store(folder / "results"), _workshop(folder)
         made = make_pages(Registry(models=()), store, workshop, whole=False)
-        yield World(folder, hub, told, made.rendered)
+        yield World(folder, told, made.rendered)
 
 
 def _workshop(folder: Path) -> Workshop:
@@ -177,15 +175,3 @@ def test_no_page_was_left_out_and_all_build_into_a_site(world):
     for case in FAMILIES.values():
         page = (world.folder / "site" / "models" / name_of(case) / "index.html").read_text("utf-8")
         assert f'href="../../data/{name_of(case)}/findings.json"' in page
-
-
-@pytest.mark.parametrize("family", ["gpt2", "llama", "t5--decoder"])
-def test_what_is_computed_is_neither_fetched_nor_written_again(world, family):
-    before, case = results_of(world.folder), FAMILIES[family]
-    world.hub.asked.clear()
-    for options in ([], ["--offline"]):
-        told = command("compute", hub_id(case), "--skip-runs", *options)
-        assert told.code == 0
-        assert "already stored: " in told.out
-        assert results_of(world.folder) == before
-    assert world.hub.weights_asked() == []
