@@ -82,17 +82,11 @@ def words_of(package: str) -> Words:
     content = yaml.load(file.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     macros, claims = content.pop("macros", ""), content.pop("claims", {})
     untested = {name: macros + reason for name, reason in content.pop("untested", {}).items()}
-    said = {
-        id: ClaimWords(
-            **{
-                **words,
-                "answer": macros + words["answer"],
-                "quoted": tuple(Quoted(**q) for q in words.get("quoted", ())),
-            }
-        )
-        for id, words in claims.items()
-    }
-    return Words(**{**content, "search": tuple(content.get("search", ()))}, claims=said, untested=untested)
+    for words in claims.values():
+        words["answer"] = macros + words["answer"]
+        words["quoted"] = tuple(Quoted(**one) for one in words.get("quoted", ()))
+    said = {id: ClaimWords(**words) for id, words in claims.items()}
+    return Words(**content | {"search": tuple(content.get("search", ()))}, claims=said, untested=untested)
 
 
 def sentence(template: str, numbers: Mapping[str, Any]) -> str:
