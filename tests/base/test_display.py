@@ -12,17 +12,6 @@ from generators.base.display import Display, TableDisplay, Tally, display
 from generators.base.progress import Progress
 
 
-@pytest.fixture
-def clock():
-    class Clock:
-        now = 0.0
-
-        def __call__(self):
-            return self.now
-
-    return Clock()
-
-
 def drawn(shown: TableDisplay) -> str:
     out = io.StringIO()
     Console(file=out, width=100).print(shown.table())
@@ -33,9 +22,9 @@ def gpt2(**fields) -> Tally:
     return Tally("gpt2", 2, 7, **fields)
 
 
-def test_one_line_says_which_model_of_how_many_which_finding_and_for_how_long(clock):
+def test_one_line_says_which_model_of_how_many_which_finding_and_for_how_long():
     lines = []
-    shown, tally = Display(lines.append, clock), gpt2()
+    shown, tally = Display(lines.append, lambda: 0.0), gpt2()
     shown.begin("1", tally, "opening", measures=False)
     shown.tell()
     shown.say("1", "openai/gpt2: reading from the hub: 4.0 MB of 10.0 MB")
@@ -52,9 +41,9 @@ def test_one_line_says_which_model_of_how_many_which_finding_and_for_how_long(cl
     ]
 
 
-def test_several_workers_are_in_one_line_by_model(clock):
+def test_several_workers_are_in_one_line_by_model():
     lines = []
-    shown, tally = Display(lines.append, clock), gpt2(findings=31, done=12)
+    shown, tally = Display(lines.append, lambda: 0.0), gpt2(findings=31, done=12)
     tally.left = {"attention": 200.0, "helix": 200.0, "gains": 200.0}
     shown.begin("1", tally, "attention")
     shown.begin("2", Tally("bert", 3, 7), "opening", measures=False)
@@ -63,9 +52,9 @@ def test_several_workers_are_in_one_line_by_model(clock):
     assert lines == ["gpt2 (2 of 7): attention, helix, 12 of 31 findings, about 5 min left; bert (3 of 7): opening"]
 
 
-def test_of_one_model_alone_no_number_is_said_and_that_it_waits_once(clock):
+def test_of_one_model_alone_no_number_is_said_and_that_it_waits_once():
     lines = []
-    shown = Display(lines.append, clock)
+    shown = Display(lines.append, lambda: 0.0)
     shown.begin("1", Tally("gpt2"), "opening", measures=False)
     assert shown.in_words() == "gpt2: opening"
     shown.end("1")
@@ -75,17 +64,20 @@ def test_of_one_model_alone_no_number_is_said_and_that_it_waits_once(clock):
     assert lines == ["gpt2: waiting for another run to finish with its results (process 7)"]
 
 
-def test_the_time_left_is_learned_from_findings_of_the_same_kind(clock):
-    left = {"stream": 100.0, "heads": 100.0, "gains": 3.0, "helix": 3.0}
-    shown, tally = Display(lambda line: None, clock), gpt2(findings=4, left=left, runs=frozenset({"stream", "heads"}))
+def test_the_time_left_is_learned_from_findings_of_the_same_kind():
+    now, left = [0.0], {"stream": 100.0, "heads": 100.0, "gains": 3.0, "helix": 3.0}
+    shown, tally = (
+        Display(lambda line: None, lambda: now[0]),
+        gpt2(findings=4, left=left, runs=frozenset({"stream", "heads"})),
+    )
     assert [tally.seconds_of(finding) for finding in left] == [100.0, 100.0, 3.0, 3.0]
     shown.begin("1", tally, "stream")
-    clock.now = 20.0
+    now[0] = 20.0
     shown.end("1")
     assert tally.seconds_of("heads") == 20.0
     assert tally.seconds_of("gains") == 3.0
     shown.begin("1", tally, "gains")
-    clock.now = 140.0
+    now[0] = 140.0
     shown.end("1")
     assert tally.seconds_of("helix") == 120.0
     tally.done = 2
