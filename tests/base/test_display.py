@@ -66,10 +66,8 @@ def test_of_one_model_alone_no_number_is_said_and_that_it_waits_once():
 
 def test_the_time_left_is_learned_from_findings_of_the_same_kind():
     now, left = [0.0], {"stream": 100.0, "heads": 100.0, "gains": 3.0, "helix": 3.0}
-    shown, tally = (
-        Display(lambda line: None, lambda: now[0]),
-        gpt2(findings=4, left=left, runs=frozenset({"stream", "heads"})),
-    )
+    shown = Display(lambda line: None, lambda: now[0])
+    tally = gpt2(findings=4, left=left, runs=frozenset({"stream", "heads"}))
     assert [tally.seconds_of(finding) for finding in left] == [100.0, 100.0, 3.0, 3.0]
     shown.begin("1", tally, "stream")
     now[0] = 20.0
