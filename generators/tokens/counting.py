@@ -23,7 +23,7 @@ from numpy import ndarray as Array
 import generators.base.progress as reporting
 from generators.base import notices
 from generators.base.errors import AtlasError, InputError, raise_unless_panic
-from generators.base.files import read_limited, replacing
+from generators.base.files import read_limited, replacing, sweep
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
@@ -219,8 +219,7 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
             write(file)
-        for left_behind in path.parent.glob(f".{glob.escape(path.name)}.[0-9]*.tmp"):
-            left_behind.unlink(missing_ok=True)
+        sweep(path.parent, glob.escape(path.name))
     except OSError as error:
         raise AtlasError(f"{path} can't be written: {error}.") from error
 
