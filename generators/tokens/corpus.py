@@ -10,8 +10,9 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import HUB_ID
@@ -135,7 +136,7 @@ def _text_column(name: str, row: dict[str, Any]) -> str:
     return texts[0]
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
+def _lines(file: BufferedIOBase) -> Iterator[bytes]:
     rest = b""
     while True:
         line = rest + file.readline(LONGEST_PIECE - len(rest))
