@@ -32,6 +32,7 @@ from generators.tokens.frequency import TokenFrequency
 from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 from tests.running_nulls import RUNNING_NULLS, RunningNull
+from tests.stand_in_nulls import seed_of
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "nulls.json"
@@ -46,10 +47,6 @@ Draw = Callable[[np.random.Generator], dict[str, Array]]
 
 def noise(rng: np.random.Generator, *shape: int) -> Array:
     return rng.standard_normal(shape)
-
-
-def seed_of(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
 
 
 def low_rank(rng: np.random.Generator, rows: int, d: int, rank: int) -> Array:
@@ -91,6 +88,10 @@ def of_tokens(name: str, rows: Callable[[np.random.Generator], Array]) -> Null:
     return Null(name, (E,), lambda rng: {E: rows(rng)})
 
 
+def of_both(name: str, rows: Callable[[np.random.Generator, int], Array]) -> Null:
+    return Null(name, (P, E), lambda rng: {P: rows(rng, N), E: rows(rng, V)})
+
+
 NULLS = (
     Null("Gaussian", ("*",), lambda rng: {}),
     of_positions("random walk", lambda rng: synthetic.random_walk(N, D, seed_of(rng))),
@@ -101,23 +102,9 @@ NULLS = (
     of_positions("noise smoothed over 60", lambda rng: synthetic.smoothed_noise(N, D, seed_of(rng), 60)),
     of_positions("permuted rows of a trained P", lambda rng: rng.permutation(trained(P), axis=0)[:, :D]),
     Null("low-rank pairs", (P, E), lambda rng: {P: low_rank(rng, N, D, 4), E: low_rank(rng, V, D, 12)}),
-    Null("rank-1 pairs", (P, E), lambda rng: {P: low_rank(rng, N, D, 1), E: low_rank(rng, V, D, 1)}),
-    Null(
-        "Cauchy rows",
-        (P, E),
-        lambda rng: {
-            P: noise(rng, N, D) * np.abs(rng.standard_cauchy((N, 1))),
-            E: noise(rng, V, D) * np.abs(rng.standard_cauchy((V, 1))),
-        },
-    ),
-    Null(
-        "lognormal channel scales",
-        (P, E),
-        lambda rng: {
-            P: noise(rng, N, D) * rng.lognormal(0, 1, D),
-            E: noise(rng, V, D) * rng.lognormal(0, 1, D),
-        },
-    ),
+    of_both("rank-1 pairs", lambda rng, n: low_rank(rng, n, D, 1)),
+    of_both("Cauchy rows", lambda rng, n: noise(rng, n, D) * np.abs(rng.standard_cauchy((n, 1)))),
+    of_both("lognormal channel scales", lambda rng, n: noise(rng, n, D) * rng.lognormal(0, 1, D)),
     of_tokens("tokens drifting over ids", lambda rng: drifting(rng, V, D)),
     of_tokens("permuted rows of a trained E", lambda rng: rng.permutation(trained(E), axis=0)[:V, :D]),
 )

@@ -8,6 +8,7 @@ findings' folders (`planted.py`); `--only gains` measures the claims of one find
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,7 @@ def scene(seed: int) -> Scene:
 
 def inputs(planted: Scene) -> Inputs:
     vocabulary, _ = nulls.token_facts(np.random.default_rng(planted.seed))
-    words = {name: getattr(vocabulary, name) for name in vocabulary.__dataclass_fields__}
-    vocabulary = type(vocabulary)(**{**words, "marks_space": planted.marks_space})
+    vocabulary = replace(vocabulary, marks_space=planted.marks_space)
     known = (TokenFrequency("counts", "made-up counts", 5 + planted.z, 1.0, False),)
     weights = {role: values.astype(np.float32) for role, values in planted.weights.items()}
     return Inputs(weights, SIZES, vocabulary, known)

@@ -30,7 +30,7 @@ from generators.maths.curve import grouped
 from generators.runner.texts import TextWindows, TokenizedText
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
-from tests.stand_in_nulls import STAND_INS
+from tests.stand_in_nulls import STAND_INS, verdicts
 
 Array = np.ndarray
 Trial = Callable[[int, frozenset[str]], Iterator[tuple[str, str]]]
@@ -191,10 +191,11 @@ class Trained:
 trained = cache(Trained)
 
 
-def judged(finding: Finding[Any], metrics: Any, arrays: dict[str, Array], only: Iterable[str]) -> dict[str, str]:
-    """Return the verdicts of some claims on measurements that were exchanged."""
-    found = synthetic.verdicts(finding, Measurements(metrics, {}, arrays))
-    return {claim: found[claim] for claim in only}
+def judged(
+    finding: Finding[Any], metrics: Any, arrays: dict[str, Array], only: Iterable[str] | None = None
+) -> dict[str, str]:
+    """Return the verdicts of some claims, all of them by default, on measurements that were exchanged."""
+    return verdicts(finding, Measurements(metrics, {}, arrays), only)
 
 
 def positions_exchanged(rng: np.random.Generator) -> dict[str, str]:
@@ -223,7 +224,7 @@ def positions_exchanged(rng: np.random.Generator) -> dict[str, str]:
         "removed_but_first": mean_over_windows(lost_but_first, windows.files),
         "damages": damages,
     }
-    return judged(position_use.FINDING, metrics, {}, [rule.id for rule in position_use.FINDING.rules])
+    return judged(position_use.FINDING, metrics, {})
 
 
 def heads_exchanged(rng: np.random.Generator) -> dict[str, str]:
@@ -268,8 +269,7 @@ def channels_exchanged(rng: np.random.Generator) -> dict[str, str]:
     swept = stored["swept"]
     chosen = swept[int(rng.integers(len(swept)))]
     row = ChannelUseRow(**chosen, why="frequency", low=chosen["cost"], high=chosen["cost"], divergence=None)
-    ids = [rule.id for rule in channel_use.FINDING.rules]
-    return judged(channel_use.FINDING, {**stored, "channels": [row]}, {}, ids)
+    return judged(channel_use.FINDING, {**stored, "channels": [row]}, {})
 
 
 def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
@@ -277,15 +277,14 @@ def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
     largest = np.sort(trained().largest())
     said = largest[len(largest) // 3 :]  # without those that no control could be: the claim is untested beside them
     drawn = said[rng.permutation(len(said))]
-    count = MOST
     metrics = {
-        "candidates": count,
-        "controls": count,
-        "unspeakable": int((drawn[:count] < SPEAKABLE).sum()),
-        "controls_unspeakable": int((drawn[count : 2 * count] < SPEAKABLE).sum()),
+        "candidates": MOST,
+        "controls": MOST,
+        "unspeakable": int((drawn[:MOST] < SPEAKABLE).sum()),
+        "controls_unspeakable": int((drawn[MOST : 2 * MOST] < SPEAKABLE).sum()),
         "repeats": 1.0,
     }
-    return judged(undertrained.FINDING, metrics, {}, [rule.id for rule in undertrained.FINDING.rules])
+    return judged(undertrained.FINDING, metrics, {})
 
 
 class Recorded:
@@ -325,7 +324,7 @@ def order_exchanged(rng: np.random.Generator) -> dict[str, str]:
     """Positions of every window in an order of its own, directions turned; with P, and as a model without one."""
     run: Any = Recorded(rng)
     measured = stream.FINDING.measure(Inputs({"position_embedding": trained().P}, trained().sizes, run=run))
-    found = synthetic.verdicts(stream.FINDING, measured)
+    found = verdicts(stream.FINDING, measured)
     without = {**measured.metrics, "has_position_embedding": False}
     return found | judged(stream.FINDING, without, measured.arrays, ["makes-its-own-positions"])
 

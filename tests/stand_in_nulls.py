@@ -61,6 +61,11 @@ def seed_of(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
 
 
+def states_about(center: Array | float, seed: int) -> Callable[[int, Array], Array]:
+    """Return hidden states that are drawn for each stage, about the same center."""
+    return lambda stage, ids: np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + center
+
+
 def pairs_at_random(rng: np.random.Generator) -> Verdicts:
     """Rotary pairs cost what has nothing to do with their speed; heads use pairs that have nothing to do with it."""
     n, layers, heads, pairs = 72, 4, 8, 16
@@ -218,10 +223,8 @@ def curves_at_random(rng: np.random.Generator) -> Verdicts:
     seed, costs = seed_of(rng), dict(enumerate(amounts(rng, D)))
 
     def measured(positions: Array, only: Iterable[str]) -> Verdicts:
-        def states(stage: int, ids: Array) -> Array:
-            return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + positions
-
-        return run_verdicts(position_line.FINDING, arch, only=only, states=states, costs=costs, affords=128)
+        planted = {"states": states_about(positions, seed), "costs": costs, "affords": 128}
+        return run_verdicts(position_line.FINDING, arch, only=only, **planted)
 
     shape = measured(curve, ["position-is-a-line", "one-channel-carries-position"])
     return shape | measured(carried, ["position-channel-needed"])
@@ -232,11 +235,7 @@ def rows_at_random(rng: np.random.Generator) -> Verdicts:
     n = 128
     arch = synthetic.architecture(n, D)
     P = rng.standard_normal((n, D)) * np.abs(rng.standard_cauchy((n, 1)))
-
-    def states(stage: int, ids: Array) -> Array:
-        return np.zeros((*ids.shape, D))
-
-    planted = {"states": states, "affords": anchor.measure.OTHER_ROWS}
+    planted = {"states": lambda _, ids: np.zeros((*ids.shape, D)), "affords": anchor.measure.OTHER_ROWS}
     return run_verdicts(anchor.FINDING, arch, P, {"position_embedding": P}, only=["position-0-needed"], **planted)
 
 
@@ -283,13 +282,9 @@ def gains_at_random(rng: np.random.Generator) -> Verdicts:
     weights = {"token_embedding": E}
     for layer in range(layers):
         weights[f"blocks.{layer}.ln2.gain"] = gains * rng.lognormal(0, 0.05, D)
-
-    def states(stage: int, ids: Array) -> Array:
-        return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + offset
-
     known = (TokenFrequency("counts", "counts drawn at random", counts, 1.0, False),)
     only = ["rogue-is-ln2", "rogue-is-frequency"]
-    return run_verdicts(rogue.FINDING, arch, None, weights, known, only=only, states=states)
+    return run_verdicts(rogue.FINDING, arch, None, weights, known, only=only, states=states_about(offset, seed))
 
 
 STAND_INS: dict[str, tuple[Callable[[np.random.Generator], Verdicts], ...]] = {

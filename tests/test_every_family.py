@@ -16,15 +16,16 @@ from generators.checkpoint.registry import Registry
 from generators.checkpoint.roles import Family
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
+from generators.findings import FINDINGS
 from generators.findings.helix import chance
+from generators.findings.inputs import RUN
 from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 from generators.site.pages import Rendered
 from generators.site.questions import questions
-from tests.checkpoint.fake_hub import COMMIT, HubServer, at_hub, serving
+from tests.checkpoint.fake_hub import COMMIT, at_hub, serving
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES, OracleCase
-from tests.cli.conftest import results_of
 from tests.conftest import Run, without_figures
 
 UNKNOWN_FAMILIES = (OracleCase("mamba"), OracleCase("blenderbot"))  # no table knows these types
@@ -51,7 +52,6 @@ class World:
     """What became of all models: what the command said of each, what is stored, which pages there are."""
 
     folder: Path
-    hub: HubServer
     told: Mapping[str, Run]
     rendered: Rendered
 
@@ -85,7 +85,6 @@ def command(*arguments: str) -> Run:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Compute a random checkpoint of every kind of family from the hub, each by one command, and write all pages."""
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
     transformers.logging.set_verbosity_error()
@@ -108,7 +107,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         without_figures(patch)  # tests/site draws them
         store, workshop = Store(folder / "results"), _workshop(folder)
         made = make_pages(Registry(models=()), store, workshop, whole=False)
-        yield World(folder, hub, told, made.rendered)
+        yield World(folder, told, made.rendered)
 
 
 def _workshop(folder: Path) -> Workshop:
@@ -158,6 +157,17 @@ def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world
     assert {statuses[name] for name in absent} == {"not_applicable"}
 
 
+def test_of_a_rotary_decoder_the_token_side_is_computed_in_full(world):
+    name = name_of(FAMILIES["llama"])
+    found = world.findings(name).findings
+    about_tables = {finding.name for finding in FINDINGS if "position_embedding" in finding.needs}
+    without_run = {finding.name for finding in FINDINGS if RUN not in finding.needs}
+    assert {one for one, record in found.items() if record.status == "not_applicable"} == about_tables
+    assert {one for one, record in found.items() if record.status == "computed"} == without_run - about_tables
+    assert found["helix"].reason.startswith("Positions enter as rotations")
+    assert f"figures/{name}/helix" not in world.page(name)
+
+
 def test_no_page_was_left_out_and_all_build_into_a_site(world):
     assert world.rendered.damaged == []
     assert {page.name for page in world.rendered.pages} == {name_of(case) for case in FAMILIES.values()}
@@ -165,15 +175,3 @@ def test_no_page_was_left_out_and_all_build_into_a_site(world):
     for case in FAMILIES.values():
         page = (world.folder / "site" / "models" / name_of(case) / "index.html").read_text("utf-8")
         assert f'href="../../data/{name_of(case)}/findings.json"' in page
-
-
-@pytest.mark.parametrize("family", ["gpt2", "llama", "t5--decoder"])
-def test_what_is_computed_is_neither_fetched_nor_written_again(world, family):
-    before, case = results_of(world.folder), FAMILIES[family]
-    world.hub.asked.clear()
-    for options in ([], ["--offline"]):
-        told = command("compute", hub_id(case), "--skip-runs", *options)
-        assert told.code == 0
-        assert "already stored: " in told.out
-        assert results_of(world.folder) == before
-    assert world.hub.weights_asked() == []

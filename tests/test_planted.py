@@ -56,24 +56,21 @@ def test_one_finding_is_measured_anew_and_the_others_stay(tmp_path, monkeypatch,
     assert (clump["claim"], {one["verdict"] for one in clump["scale"]}) == ("clump", {"partly"})
 
 
-if RESULTS.is_file():  # until `make planted` has been run to its end
-
-    def test_the_scales_kept_in_git_are_those_and_never_turn_back():
-        stored = quality_reports.read(RESULTS.parent, "planted")
-        assert stored is not None
-        claims = {one.claim for one in stored.plantings}
-        known = {finding.name for finding, planting in PLANTINGS if planting.claim in claims}
-        expected = [  # a finding that is new has no scales yet: all of its claims are absent, or none is
-            (planting.claim, planting.what, [*map(float, planting.strengths)])
-            for finding, planting in PLANTINGS
-            if finding.name in known
-        ]
-        assert [(one.claim, one.what, [step.strength for step in one.scale]) for one in stored.plantings] == expected
-        for one in stored.plantings:
-            ranks = [ORDER.index(step.verdict) for step in one.scale]
-            assert ranks == sorted(ranks, reverse=True), one.claim
-            assert one.scale[0].verdict == "holds"
-            assert one.scale[-1].verdict != "holds"
+def test_the_scales_kept_in_git_are_those_and_never_turn_back():
+    stored = quality_reports.read(RESULTS.parent, "planted")
+    claims = {one.claim for one in stored.plantings}
+    known = {finding.name for finding, planting in PLANTINGS if planting.claim in claims}
+    expected = [  # a finding that is new has no scales yet: all of its claims are absent, or none is
+        (planting.claim, planting.what, [*map(float, planting.strengths)])
+        for finding, planting in PLANTINGS
+        if finding.name in known
+    ]
+    assert [(one.claim, one.what, [step.strength for step in one.scale]) for one in stored.plantings] == expected
+    for one in stored.plantings:
+        ranks = [ORDER.index(step.verdict) for step in one.scale]
+        assert ranks == sorted(ranks, reverse=True), one.claim
+        assert one.scale[0].verdict == "holds"
+        assert one.scale[-1].verdict != "holds"
 
 
 def test_damaged_scales_are_a_sentence(tmp_path):

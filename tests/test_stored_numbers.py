@@ -8,7 +8,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -30,7 +29,8 @@ from generators.findings.inputs import RUN, NotApplicableError
 from tests.conftest import MODELS_DIRS, ROOT
 
 STORED = Store(ROOT / "results")
-MODELS = ("stdlib-gpt2", "stdlib-rotary", "all-minilm-l6-v2", "gpt2")  # a table, rotations, an encoder; a real table
+PUBLISHED = ("gpt2", "openai-gpt")  # real tables, too large to ship
+MODELS = ("stdlib-gpt2", "stdlib-rotary", "all-minilm-l6-v2", *PUBLISHED)  # a table, rotations, an encoder
 WEIGHTS = [finding for finding in FINDINGS if RUN not in finding.needs]
 # Of each number's scale. Float32 products differ by 1e-7 from one instruction set to the next, and a figure's arrays
 # are stored in it; half precision has three digits.
@@ -64,7 +64,6 @@ def measured(finding: Finding[Any], name: str) -> dict[str, Any] | None:
 
 
 def measured_run(finding: Finding[Any], name: str) -> dict[str, Any] | None:
-    """Measure a finding that runs the model anew, with time for all windows."""
     opened(name).run.begin(LONG_S)
     return measured(finding, name)
 
@@ -136,19 +135,22 @@ def same(name: str, one: np.ndarray, other: np.ndarray) -> bool:
 
 @pytest.fixture(params=MODELS)
 def model(request) -> str:
-    needs = {"gpt2": "gpt2_weights", "all-minilm-l6-v2": "minilm"}
-    if request.param in needs:
-        request.getfixturevalue(needs[request.param])
-    return request.param
+    name: str = request.param
+    if name == "all-minilm-l6-v2":
+        request.getfixturevalue("minilm")
+    if name in PUBLISHED and not any((folder / name / "model.safetensors").is_file() for folder in MODELS_DIRS):
+        pytest.skip(f"no real {name}: ATLAS_MODELS names no folder with it")
+    return name
 
 
 @pytest.mark.real_weights
 @pytest.mark.parametrize("finding", WEIGHTS, ids=lambda finding: finding.name)
 def test_a_number_that_moves_raises_its_version(finding, model):
-    record = STORED.finding(model, finding.name)
+    record, planned = STORED.finding(model, finding.name), plan(finding, opened(model))
     assert record is not None
+    assert record.key is None or (planned.key, planned.tensors) == (record.key, record.tensors)
     if record.status == "missing" or (record.status == "not_applicable" and record.key is None):
-        assert opened(model).reading(finding).reason == record.reason
+        assert planned.reason == record.reason
         return
     assert record.version == finding.version, f"version {finding.version} is not computed: atlas compute {model}"
     now = measured(finding, model)
@@ -159,7 +161,6 @@ def test_a_number_that_moves_raises_its_version(finding, model):
 
 
 def test_every_kind_of_difference_is_noticed():
-    """The comparison above can fail."""
     before = {
         "metrics": {"a": [1.0, 2e-9], "rho": 1e-3, "b": {"c": None, "d": True}},
         "tables": {"rows": [["x", 5.0], ["y", 1e-3]]},
@@ -183,15 +184,6 @@ def test_every_kind_of_difference_is_noticed():
 
 
 @pytest.mark.real_weights
-def test_tensors_and_keys_are_those_kept_in_git(model):
-    for finding in FINDINGS:
-        record = STORED.finding(model, finding.name)
-        if record is not None and record.key is not None:
-            planned = plan(finding, opened(model))
-            assert (planned.key, planned.tensors) == (record.key, record.tensors)
-
-
-@pytest.mark.real_weights
 def test_the_digest_of_gpt2s_positions_is_the_published_one(gpt2_weights):
     tensor = opened("gpt2").checkpoint.record("position_embedding")
     assert (tensor.name, tensor.shape, tensor.dtype, tensor.sha256) == ("wpe.weight", (1024, 768), "F32", WPE_SHA256)
@@ -204,11 +196,3 @@ def test_what_git_keeps_is_what_was_stored():
         judged = judged_model(STORED, name)
         assert judged is not None
         assert judged.damaged == []
-
-
-def test_a_raised_version_is_noticed(monkeypatch):
-    """Results of an older version are marked, whatever their numbers."""
-    raised = tuple(replace(finding, version=finding.version + 1) for finding in FINDINGS)
-    judged = judged_model(STORED, "stdlib-rotary", raised)
-    assert judged is not None
-    assert all(one.record.older_code for one in judged.findings if one.record.status == "computed")

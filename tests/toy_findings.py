@@ -13,12 +13,8 @@ from generators.findings.judging import Evidence, Rule, Untested
 from generators.findings.measured import Measurements
 from generators.findings.wording import Words
 
-Measure = Callable[[Inputs], Measurements]
-
 
 class Metrics(TypedDict):
-    """The sum of what is needed."""
-
     sum: float
 
 
@@ -26,42 +22,28 @@ def toy(
     name: str,
     *,
     needs: tuple[str, ...] = ("position_embedding",),
-    uses: tuple[str, ...] = (),
-    config: tuple[str, ...] = (),
-    measure: Measure | None = None,
+    measure: Callable[[Inputs], Measurements] | None = None,
     runs: Counter[str] | None = None,
     metrics: type[Any] = Metrics,
-    rules: tuple[Rule, ...] = (),
-    passes: float = 0,
+    **more: Any,
 ) -> Finding:
-    """Return a finding that sums what it needs; `runs` counts its computations by name."""
+    """Return a finding that sums what it needs; `runs` counts its computations by name, `more` are fields of it."""
 
     def count_and_measure(inputs: Inputs) -> Measurements:
         if runs is not None:
             runs[name] += 1
         return (measure or _sum)(inputs)
 
-    def _sum(inputs: Inputs) -> Measurements:
-        total = np.array([float(inputs.weights[role].sum()) for role in inputs.weights])
-        return Measurements({"sum": float(total.sum())}, {}, {"sums": total})
+    words = Words(title=name.title(), order=1, question=1)
+    return Finding(name, words, needs, metrics, count_and_measure, lambda measured: [], signature="", **more)
 
-    return Finding(
-        name=name,
-        words=Words(title=name.title(), order=1, question=1),
-        needs=needs,
-        uses=uses,
-        config=config,
-        metrics=metrics,
-        measure=count_and_measure,
-        rules=rules,
-        figures=lambda measured: [],
-        signature="",
-        passes=passes,
-    )
+
+def _sum(inputs: Inputs) -> Measurements:
+    total = np.array([float(inputs.weights[role].sum()) for role in inputs.weights])
+    return Measurements({"sum": float(total.sum())}, {}, {"sums": total})
 
 
 def positive(threshold: float = 0.0, test: Callable[[Measurements], Evidence | Untested] | None = None) -> Rule:
-    """Return the rule of a claim that the sum is large enough."""
     return Rule(
         id="positive",
         short="positive",

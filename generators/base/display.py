@@ -58,10 +58,6 @@ class Row:
     said: str = ""
     progress: Progress | None = None
 
-    @property
-    def doing(self) -> str:
-        return self.said or self.what
-
 
 class Display:
     def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
@@ -95,13 +91,16 @@ class Display:
             self.report(f"{model}: waiting for another run to finish with its results ({holder})")
 
     def in_words(self) -> str:
+        return "; ".join(
+            f"{rows[0].tally.name}: {', '.join(row.said or row.what for row in rows)}{self._so_far(rows)}"
+            for rows in self._by_model()
+        )
+
+    def _by_model(self) -> list[list[Row]]:
         by_model: dict[int, list[Row]] = {}
         for row in list(self.rows.values()):  # another thread adds and removes rows
             by_model.setdefault(id(row.tally), []).append(row)
-        return "; ".join(
-            f"{rows[0].tally.name}: {', '.join(row.doing for row in rows)}{self._so_far(rows)}"
-            for rows in by_model.values()
-        )
+        return list(by_model.values())
 
     def tell(self) -> None:
         """Report the current state unless it hasn't changed since the last report."""
@@ -133,12 +132,10 @@ class TableDisplay(Display):
         from rich.table import Table
         from rich.text import Text
 
-        rows = list(self.rows.values())
-        by_model = {id(row.tally): [one for one in rows if one.tally is row.tally] for row in rows}
-        so_far = [f"{found[0].tally.name}{self._so_far(found)}" for found in by_model.values()]
+        so_far = [f"{rows[0].tally.name}{self._so_far(rows)}" for rows in self._by_model()]
         caption = Text(printable("\n".join(so_far)), justify="left")
         table = Table("model", "finding", "state", "time", caption=caption, expand=True)
-        for row in rows:
+        for row in list(self.rows.values()):
             state = row.said or ("computing" if row.measures else "at work")
             table.add_row(*(Text(printable(cell)) for cell in (row.tally.name, row.what, state, self._time_of(row))))
         return table

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-HALF_WRITTEN = ".*.[0-9]*.tmp"  # what a killed process leaves behind
-
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -54,8 +52,9 @@ def write_if_changed(path: Path, data: bytes) -> bool:
     return True
 
 
-def sweep(folder: Path) -> None:
-    for left_behind in folder.glob(HALF_WRITTEN):
+def sweep(folder: Path, name: str = "*") -> None:
+    """Remove what killed processes left half written of files of a name, in `glob`'s pattern."""
+    for left_behind in folder.glob(f".{name}.[0-9]*.tmp"):
         left_behind.unlink(missing_ok=True)
 
 

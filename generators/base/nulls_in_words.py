@@ -1,8 +1,6 @@
 """What a null is called in sentences. Results store the names by which they were measured."""
 
 IN_WORDS = {
-    "shares of a matrix with the same spectrum, turned at random": "random rotations of the matrix",
-    "shares of matrices with the same spectrum, turned at random": "random rotations of the matrices",
     "featureless curves as slow to forget as P in channels as loud as its own": "random curves matched in "
     "persistence and channel scale",
     "featureless curves as smooth as P in channels as loud as its own": "random curves matched in smoothness and "
@@ -26,7 +24,6 @@ IN_WORDS = {
     "correlations with the channels of P turned at random": "random rotations of P",
     "channels of P and E turned together at random": "random rotations of P and E together",
     "channels of P turned at random": "random rotations of P",
-    "overlaps of five directions with five drawn at random": "five random directions",
     "channels picked at random": "random channels",
     "means of this length that point anywhere": "means of this length in random directions",
     "lists drawn at random": "random lists",

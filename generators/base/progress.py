@@ -5,11 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
 
 Report = Callable[[str], None]
 REPORT_EVERY = 10.0  # seconds
@@ -67,45 +62,6 @@ def in_minutes(seconds: float) -> str:
     return "less than a minute" if seconds < MINUTE else f"about {round(seconds / MINUTE)} min"
 
 
-class _OnTerminal:
-    """Reports next to a spinner: it shows the first line of a text; longer texts are printed in full above it."""
-
-    def __init__(self, bar: "Bars", task: "TaskID") -> None:
-        self._bar, self._task = bar, task
-
-    def __call__(self, line: str) -> None:
-        from rich.markup import escape
-
-        first, *rest = printable(line).splitlines() or [""]
-        self._bar.update(self._task, description=escape(first))
-        if rest:
-            self._bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
-
-
-class _Bytes:
-    """Reports bytes received and the remaining time, often enough to keep displays up to date."""
-
-    def __init__(self, report: Report, what: str, total: int | None, clock: Callable[[], float]) -> None:
-        self._report, self._what, self._total, self._clock = report, what, total, clock
-        self._every = REPORT_EVERY if report is to_stderr else SHOW_EVERY  # printed lines can't be replaced, so fewer
-        self._come, self._begun = 0, clock()
-        self._last = self._begun
-        if total is not None:
-            report(f"{what}: {in_bytes(total)}")
-
-    def __call__(self, count: int) -> None:
-        self._come += count
-        now = self._clock()
-        if now - self._last < self._every or (self._total is not None and self._come >= self._total):
-            return
-        self._last = now
-        if self._total is None:
-            self._report(f"{self._what}: {in_bytes(self._come)}")
-            return
-        left = (now - self._begun) * (self._total - self._come) / max(1, self._come)
-        self._report(f"{self._what}: {in_bytes(self._come)} of {in_bytes(self._total)}, {in_minutes(left)} left")
-
-
 @contextmanager
 def transfer(
     report: Report, what: str, total: int | None, clock: Callable[[], float] = time.monotonic
@@ -115,7 +71,26 @@ def transfer(
     `report` gets a line every second, which a display shows in the place of the one before; printed, every ten.
     `total` is how many bytes will come, None where that isn't known.
     """
-    yield _Bytes(report, what, total, clock)
+    every = REPORT_EVERY if report is to_stderr else SHOW_EVERY  # printed lines can't be replaced, so fewer
+    begun = last = clock()
+    come = 0
+    if total is not None:
+        report(f"{what}: {in_bytes(total)}")
+
+    def came(count: int) -> None:
+        nonlocal come, last
+        come += count
+        now = clock()
+        if now - last < every or (total is not None and come >= total):
+            return
+        last = now
+        if total is None:
+            report(f"{what}: {in_bytes(come)}")
+            return
+        left = (now - begun) * (total - come) / max(1, come)
+        report(f"{what}: {in_bytes(come)} of {in_bytes(total)}, {in_minutes(left)} left")
+
+    yield came
 
 
 def in_bytes(count: int) -> str:
@@ -131,12 +106,22 @@ def to_stderr(line: str) -> None:
 
 @contextmanager
 def progress() -> Iterator[Report]:
+    """Yield what reports lines: on a terminal the first of a text beside a spinner, and longer texts above it."""
     if not sys.stderr.isatty():
         yield to_stderr
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        yield _OnTerminal(bar, bar.add_task("", total=None))
+        task = bar.add_task("", total=None)
+
+        def show(line: str) -> None:
+            first, *rest = printable(line).splitlines() or [""]
+            bar.update(task, description=escape(first))
+            if rest:
+                bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+
+        yield show

@@ -38,11 +38,10 @@ def note(text: str) -> None:
 
 
 def sentence(error: object) -> None:
-    typer.echo(typer.style("atlas: ", fg="red") + printable(_cut(str(error))), err=True)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
+    said = str(error)
+    if len(said) > LONGEST:
+        said = f"{said[: LONGEST // 2]} … {said[-LONGEST // 2 :]}"
+    typer.echo(typer.style("atlas: ", fg="red") + printable(said), err=True)
 
 
 def verdict(kind: str, symbol: str, in_words: str, statement: str, answer: str) -> None:

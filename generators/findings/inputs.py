@@ -27,27 +27,22 @@ class NotApplicableError(Exception):
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """The tokens of a model by id, as far as findings look at them; `tokens/vocabulary.py` makes it."""
+    """What findings may ask of a `ModelVocabulary`; `tokens/vocabulary.py` says what it is."""
 
     @property
-    def raw_bytes(self) -> tuple[bytes, ...]:
-        """Return the raw bytes of every token."""
+    def raw_bytes(self) -> tuple[bytes, ...]: ...
 
     @property
-    def readable(self) -> tuple[str, ...]:
-        """Return a form of every token in which each character can be seen; no two are equal."""
+    def readable(self) -> tuple[str, ...]: ...
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """Return the group of every token."""
+    def groups(self) -> tuple[str, ...]: ...
 
     @property
-    def marks_space(self) -> Bool[Array, " V"]:
-        """Return whether a token carries the tokenizer's space marker (WordPiece: lacks `##`)."""
+    def marks_space(self) -> Bool[Array, " V"]: ...
 
     @property
-    def special(self) -> Bool[Array, " V"]:
-        """Return whether a token is special: not part of ordinary text."""
+    def special(self) -> Bool[Array, " V"]: ...
 
     def containing(self, token_id: int, limit: int) -> tuple[int, ...]:
         """Return up to `limit` longer tokens that contain this one."""
@@ -58,31 +53,25 @@ class Vocabulary(Protocol):
 
 @runtime_checkable
 class Frequency(Protocol):
-    """How often each token occurs according to one source; `tokens/frequency.py` makes it."""
+    """What findings may ask of a `TokenFrequency`; `tokens/frequency.py` says what it is."""
 
     @property
-    def source(self) -> str:
-        """Return "counts", "corpus", "wordfreq" or "index"."""
+    def source(self) -> str: ...
 
     @property
-    def label(self) -> str:
-        """Return the source's name on pages."""
+    def label(self) -> str: ...
 
     @property
-    def log_frequency(self) -> Float[Array, " V"]:
-        """Return log(count + 1) or the log of a relative frequency; NaN where the source has none."""
+    def log_frequency(self) -> Float[Array, " V"]: ...
 
     @property
-    def coverage(self) -> float:
-        """Return the share of tokens for which the source has a frequency."""
+    def coverage(self) -> float: ...
 
     @property
-    def proxy(self) -> bool:
-        """Return whether it is not a frequency but correlates with it."""
+    def proxy(self) -> bool: ...
 
     @property
-    def training_counts(self) -> Int[Array, " V"] | None:
-        """Return how often each token occurs in the model's own training text, None where that isn't known."""
+    def training_counts(self) -> Int[Array, " V"] | None: ...
 
 
 @dataclass(frozen=True)

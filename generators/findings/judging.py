@@ -6,13 +6,13 @@ No measuring module imports this: a threshold or a sentence that changes makes n
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal
 
 from generators.base.nulls_in_words import in_plain_words
 from generators.base.text import two, typeset
 from generators.findings.measured import Chance, M, Measurements, StoredChance
-from generators.findings.wording import Quoted, sentence, words_of
+from generators.findings.wording import ClaimWords, sentence, words_of
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "partly", "fails", "untested")
@@ -83,34 +83,21 @@ class NotMeasuredError(Exception):
     """A needed number did not exist when the model was measured."""
 
 
-@dataclass(frozen=True)
-class Rule(Generic[M]):
-    """A claim's statement, the number that judges it, where `holds` and `partly` begin, and how it is tested.
+@dataclass(frozen=True, kw_only=True)
+class Rule(ClaimWords, Generic[M]):
+    """A claim's words, where `holds` and `partly` begin, and how it is tested.
 
-    `value` says in words what the number is, `also` what else must be true, `holds_as` the threshold where it is
-    relative to chance (`holds` is None then), `over` what its interval is over, where that isn't what others' are.
-    `measured_in` is where the metrics have the unit of a cost that differs between models, such as "rows.unit".
-    `answer` is the template of the verdict in one sentence. `form` is how it writes a value ("{:.0%}", or a function
-    such as `share`). With it, the answer of a claim that misses a cutoff ends by saying which; what fails by its
-    further condition must say so itself. `given` are constants that its words name; `quoted` are others' figures.
+    `form` is how `answer` writes a value ("{:.0%}", or a function such as `share`). With it, the answer of a claim
+    that misses a cutoff ends by saying which; what fails by its further condition must say so itself. `given` are
+    constants that its words name.
     """
 
     id: str
-    short: str
-    statement: str
-    value: str
-    answer: str
     test: Callable[[Measurements[M]], Evidence | Untested]
     sense: Sense = "at least"
     holds: float | None = None
     partly: float | None = None
-    unit: str = ""
-    also: str = ""
-    holds_as: str = ""
-    over: str = ""
-    measured_in: str = ""
     form: Form = ""
-    quoted: tuple[Quoted, ...] = ()
     untested: Mapping[str, str] = field(default_factory=dict, hash=False)
     given: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -131,8 +118,8 @@ class Rule(Generic[M]):
             return False
         return value >= threshold if self.sense == "at least" else value <= threshold
 
-    def stricter(self, threshold: float, limit: float | None) -> float:
-        if limit is None:
+    def stricter(self, threshold: float | None, limit: float | None) -> float | None:
+        if limit is None or threshold is None:
             return threshold
         return max(threshold, limit) if self.sense == "at least" else min(threshold, limit)
 
@@ -159,12 +146,10 @@ def claim(
                 f"{test.__module__} judges {id}, which has no words under `claims` in the file beside it."
             )
         constants = {"holds": holds, "partly": partly, **given}
-        texts = asdict(words.claims[id])
-        del texts["quoted"]
+        said = vars(words.claims[id])
+        texts = {name: sentence(said[name], constants) for name in said.keys() - {"answer", "quoted"}}
         return Rule(
-            answer=texts.pop("answer"),
-            quoted=words.claims[id].quoted,
-            **{name: sentence(text, constants) for name, text in texts.items()},
+            **{**said, **texts},
             id=id,
             test=test if with_arrays else lambda measured: test(measured.metrics),
             sense=sense,
@@ -239,30 +224,28 @@ def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: Inter
     What reaches a threshold must be beyond chance too. Where chance reaches the threshold of `holds` as often as not,
     the claim is untested, whatever the value.
     """
-    holds_at = rule.holds if tested.holds_at is None else tested.holds_at
+    tested = _in_full(rule, tested)
     chance, value = tested.chance, tested.value
-    if chance and value is not None and rule.reached(chance["median"], holds_at):
-        return untested(finding, rule, _chance_reaches(rule, value, chance, holds_at))
+    if chance and value is not None and rule.reached(chance["median"], tested.holds_at):
+        return untested(finding, rule, _chance_reaches(rule, value, chance, tested.holds_at))
     verdict = _verdict(rule, tested)
-    flips = {how: one for how, one in tested.otherwise.items() if _verdict(rule, one) != verdict}
-    holds_from, partly_from = _cutoffs(rule, tested, holds_at)
+    others = {how: _in_full(rule, one) for how, one in tested.otherwise.items()}
+    flips = {how: one for how, one in others.items() if _verdict(rule, one) != verdict}
+    holds_from, partly_from = _cutoffs(rule, tested)
     low_to_high = None if tested.interval is None else (tested.interval[0], tested.interval[1])
     return Claim(
-        id=rule.id,
-        finding=finding,
-        statement=rule.statement,
+        **_about(finding, rule),
         verdict=verdict,
         value=value,
         interval=low_to_high,
         interval_kind=None if low_to_high is None else interval_kind,
-        threshold=holds_at,
+        threshold=tested.holds_at,
         partly_threshold=partly_from,
         baseline=tested.baseline if chance is None else chance["median"],
         chance=None if chance is None else replace(Chance(**chance), null=in_plain_words(chance["null"])),
         close=any(_close(value, low_to_high, cutoff) for cutoff in (holds_from, partly_from)),
-        unit=rule.unit,
         answer=_sentences(
-            _answer(rule, tested, verdict) + _needed(rule, tested, holds_at, verdict) + _flipped(rule, tested, flips)
+            _answer(rule, tested, verdict) + _needed(rule, tested, verdict) + _flipped(rule, tested, flips)
         ),
         weak=verdict == "fails" and _beyond_chance(rule, tested),
         depends_on=tested.choice if flips else "",
@@ -271,14 +254,29 @@ def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: Inter
 
 def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
     return Claim(
-        id=rule.id,
-        finding=finding,
-        statement=rule.statement,
+        **_about(finding, rule),
         verdict="untested",
         threshold=rule.holds,
         partly_threshold=rule.partly,
-        unit=rule.unit,
         answer=_sentences(reason),
+    )
+
+
+def _about(finding: str, rule: Rule[Any]) -> dict[str, Any]:
+    return {"id": rule.id, "finding": finding, "statement": rule.statement, "unit": rule.unit}
+
+
+def _in_full(rule: Rule[Any], tested: Evidence) -> Evidence:
+    """Return evidence with what it leaves to its rule, and what `partly` asks for where that is what `holds` does."""
+    return replace(
+        tested,
+        holds_at=rule.holds if tested.holds_at is None else tested.holds_at,
+        partly_at=rule.partly if tested.partly_at is None else tested.partly_at,
+        partly_limit=tested.limit if tested.partly_limit is None else tested.partly_limit,
+        partly_condition_met=(
+            tested.extra_condition_met if tested.partly_condition_met is None else tested.partly_condition_met
+        ),
+        form=rule.form if tested.form is None else tested.form,
     )
 
 
@@ -318,50 +316,32 @@ def _chance_reaches(rule: Rule[Any], value: float, chance: StoredChance, holds_a
 
 
 def _verdict(rule: Rule[Any], tested: Evidence) -> Verdict:
-    holds_at = rule.holds if tested.holds_at is None else tested.holds_at
-    if tested.value is None:
-        return "fails"
-    if (
-        tested.extra_condition_met
-        and rule.reached(tested.value, holds_at)
-        and rule.beyond(tested.value, tested.limit)
-    ):
+    def passes(threshold: float | None, limit: float | None) -> bool:
+        value = tested.value
+        return value is not None and rule.reached(value, threshold) and rule.beyond(value, limit)
+
+    if tested.extra_condition_met and passes(tested.holds_at, tested.limit):
         return "holds"
-    partly_at, partly_limit, condition_met = _for_partly(rule, tested)
-    return (
-        "partly"
-        if condition_met and rule.reached(tested.value, partly_at) and rule.beyond(tested.value, partly_limit)
-        else "fails"
-    )
+    return "partly" if tested.partly_condition_met and passes(tested.partly_at, tested.partly_limit) else "fails"
 
 
-def _for_partly(rule: Rule[Any], tested: Evidence) -> tuple[float | None, float | None, bool]:
-    return (
-        rule.partly if tested.partly_at is None else tested.partly_at,
-        tested.limit if tested.partly_limit is None else tested.partly_limit,
-        tested.extra_condition_met if tested.partly_condition_met is None else tested.partly_condition_met,
-    )
-
-
-def _cutoffs(rule: Rule[Any], tested: Evidence, holds_at: float | None) -> tuple[float | None, float | None]:
+def _cutoffs(rule: Rule[Any], tested: Evidence) -> tuple[float | None, float | None]:
     """Return from where values hold and from where they are partly, chance included; None where none would be."""
-    partly_at, partly_limit, condition_met = _for_partly(rule, tested)
-    holds = rule.stricter(holds_at, tested.limit) if tested.extra_condition_met and holds_at is not None else None
-    partly = rule.stricter(partly_at, partly_limit) if condition_met and partly_at is not None else None
+    holds = rule.stricter(tested.holds_at, tested.limit) if tested.extra_condition_met else None
+    partly = rule.stricter(tested.partly_at, tested.partly_limit) if tested.partly_condition_met else None
     if holds is not None and partly is not None and rule.reached(partly, holds):
         partly = None
     return holds, partly
 
 
-def _needed(rule: Rule[Any], tested: Evidence, holds_at: float | None, verdict: Verdict) -> str:
-    form = rule.form if tested.form is None else tested.form
+def _needed(rule: Rule[Any], tested: Evidence, verdict: Verdict) -> str:
+    form = tested.form
     if not form or tested.value is None or verdict == "holds":
         return ""
-    possible = replace(tested, extra_condition_met=True, partly_condition_met=_for_partly(rule, tested)[2])
-    holds, partly = _cutoffs(rule, possible, holds_at)
+    holds, partly = _cutoffs(rule, replace(tested, extra_condition_met=True))
     wanted, limit = holds, tested.limit
     if verdict == "fails" and partly is not None:
-        wanted, (_, limit, _) = partly, _for_partly(rule, tested)
+        wanted, limit = partly, tested.partly_limit
     what = "" if wanted is None else _misses(rule, tested, wanted, limit, form)
     if not what:
         return ""

@@ -119,15 +119,11 @@ def gains_topped_by(
     In every other layer another channel, never the same one twice, is on top by as much.
     """
     rng = np.random.default_rng([seed, 4])
-    gains = []
-    for layer in range(n_layer):
-        gain = rng.uniform(0.5, 0.999, d)
+    gains = rng.uniform(0.5, 0.999, (n_layer, d))
+    for layer, gain in enumerate(gains):
         top = channel if layer in layers else (channel + 1 + layer) % d
-        runner_up = (top + 1) % d
-        gain[runner_up] = 1.0
-        gain[top] = ratio
-        gains.append(gain)
-    return gains
+        gain[top], gain[(top + 1) % d] = ratio, 1.0
+    return list(gains)
 
 
 def with_positional_heads(
@@ -151,14 +147,10 @@ def with_positional_heads(
         block, columns = f"blocks.{layer}", slice(head * d_head, (head + 1) * d_head)
         c, s = np.cos(frequencies * offset), np.sin(frequencies * offset)
         turned = np.hstack([cosines * c + sines * s, sines * c - cosines * s])
-        for name, read in (("q", turned), ("k", np.hstack([cosines, sines]))):
-            matrix = planted[f"{block}.attn.{name}"].copy()
-            matrix[:, columns] = scale * read
-            planted[f"{block}.attn.{name}"] = matrix
-            if f"{block}.attn.{name}.bias" in planted:
-                bias = planted[f"{block}.attn.{name}.bias"].copy()
-                bias[columns] = 0
-                planted[f"{block}.attn.{name}.bias"] = bias
+        for name, read in (("q", turned), ("k", np.hstack([cosines, sines])), ("q.bias", 0), ("k.bias", 0)):
+            if (role := f"{block}.attn.{name}") in planted:
+                planted[role] = planted[role].copy()
+                planted[role][..., columns] = scale * read
         planted[f"{block}.ln1.gain"], planted[f"{block}.ln1.bias"] = np.ones(d), np.zeros(d)
     return planted
 

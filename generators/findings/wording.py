@@ -29,7 +29,13 @@ class Quoted:
 
 @dataclass(frozen=True)
 class ClaimWords:
-    """What a claim is called, what its number and its further condition are, and the sentence with the numbers."""
+    """What a claim is called, and the template of its verdict in one sentence, `answer`.
+
+    `value` says what its number is, `also` what else must be true, `holds_as` the threshold where it is relative to
+    chance (the rule's is None then), `over` what its interval is over, where that isn't what others' are.
+    `measured_in` is where the metrics have the unit of a cost that differs between models, such as "rows.unit".
+    `quoted` are others' figures.
+    """
 
     short: str
     statement: str
@@ -76,17 +82,11 @@ def words_of(package: str) -> Words:
     content = yaml.load(file.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     macros, claims = content.pop("macros", ""), content.pop("claims", {})
     untested = {name: macros + reason for name, reason in content.pop("untested", {}).items()}
-    said = {
-        id: ClaimWords(
-            **{
-                **words,
-                "answer": macros + words["answer"],
-                "quoted": tuple(Quoted(**q) for q in words.get("quoted", ())),
-            }
-        )
-        for id, words in claims.items()
-    }
-    return Words(**{**content, "search": tuple(content.get("search", ()))}, claims=said, untested=untested)
+    for words in claims.values():
+        words["answer"] = macros + words["answer"]
+        words["quoted"] = tuple(Quoted(**one) for one in words.get("quoted", ()))
+    said = {id: ClaimWords(**words) for id, words in claims.items()}
+    return Words(**content | {"search": tuple(content.get("search", ()))}, claims=said, untested=untested)
 
 
 def sentence(template: str, numbers: Mapping[str, Any]) -> str:

@@ -9,16 +9,15 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import HUB_ID
 
 LONGEST_PIECE = 1 << 18
-GZIP = ".gz"
 
 
 @dataclass(frozen=True)
@@ -37,22 +36,18 @@ class TextFile:
         return f"{self.path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
 
     def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
-        with self._opened() as file:
-            file.seek(start)
-            for piece in _lines(file):
-                start += len(piece)
-                yield piece, start
-
-    def _is_compressed(self) -> bool:
-        return self.path.suffix == GZIP
-
-    @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
+        opened = gzip.open if self._is_compressed() else open
         try:
-            with gzip.open(self.path) if self._is_compressed() else self.path.open("rb") as file:
-                yield file  # type: ignore[misc]
+            with opened(self.path, "rb") as file:
+                file.seek(start)
+                for piece in _lines(file):
+                    start += len(piece)
+                    yield piece, start
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.path} can't be read: {error}.") from error
+
+    def _is_compressed(self) -> bool:
+        return self.path.suffix == ".gz"
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,7 @@ def _text_column(name: str, row: dict[str, Any]) -> str:
     return texts[0]
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
+def _lines(file: BufferedIOBase) -> Iterator[bytes]:
     rest = b""
     while True:
         line = rest + file.readline(LONGEST_PIECE - len(rest))

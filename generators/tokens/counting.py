@@ -23,7 +23,7 @@ from numpy import ndarray as Array
 import generators.base.progress as reporting
 from generators.base import notices
 from generators.base.errors import AtlasError, InputError, raise_unless_panic
-from generators.base.files import read_limited, replacing
+from generators.base.files import read_limited, replacing, sweep
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
@@ -42,12 +42,6 @@ class Position:
 
     source: int = 0
     offset: int = 0
-
-
-@dataclass(frozen=True)
-class Chunk:
-    pieces: list[bytes]
-    end: Position
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,10 @@ def count_pieces(tokenizer: str, size: int, pieces: Sequence[bytes]) -> Int[Arra
     return np.bincount(ids[ids < size], minlength=size)
 
 
-def _chunks(sources: Sequence[TextSource], start: Position, chunk_bytes: int) -> Iterator[Chunk]:
+def _chunks(
+    sources: Sequence[TextSource], start: Position, chunk_bytes: int
+) -> Iterator[tuple[list[bytes], Position]]:
+    """Yield pieces of text, each time about as many bytes of them, and where they end."""
     pieces: list[bytes] = []
     length = 0
     end = start
@@ -141,10 +138,10 @@ def _chunks(sources: Sequence[TextSource], start: Position, chunk_bytes: int) ->
             length += len(piece)
             end = Position(number, offset)
             if length >= chunk_bytes:
-                yield Chunk(pieces, end)
+                yield pieces, end
                 pieces, length = [], 0
     if pieces:
-        yield Chunk(pieces, end)
+        yield pieces, end
 
 
 def _counted(
@@ -155,18 +152,19 @@ def _counted(
     Threads are enough: the tokenizer, where nearly all of the time goes, runs outside of Python's lock.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core per job
-    waiting: deque[tuple[Chunk, Future[Array]]] = deque()
+    waiting: deque[tuple[int, Position, Future[Array]]] = deque()
     chunks = _chunks(corpus.sources, start, chunk_bytes)
     pool = ThreadPoolExecutor(jobs)
     try:
         while True:
             while len(waiting) < CHUNKS_AHEAD * jobs and (chunk := next(chunks, None)):
-                task = pool.submit(count_pieces, str(corpus.tokenizer), corpus.size, chunk.pieces)
-                waiting.append((chunk, task))
+                pieces, end = chunk
+                task = pool.submit(count_pieces, str(corpus.tokenizer), corpus.size, pieces)
+                waiting.append((sum(map(len, pieces)), end, task))
             if not waiting:
                 return
-            chunk, task = waiting.popleft()
-            yield sum(map(len, chunk.pieces)), chunk.end, task.result()
+            n_bytes, end, task = waiting.popleft()
+            yield n_bytes, end, task.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -221,8 +219,7 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
             write(file)
-        for left_behind in path.parent.glob(f".{glob.escape(path.name)}.[0-9]*.tmp"):
-            left_behind.unlink(missing_ok=True)
+        sweep(path.parent, glob.escape(path.name))
     except OSError as error:
         raise AtlasError(f"{path} can't be written: {error}.") from error
 

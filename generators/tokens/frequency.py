@@ -21,7 +21,7 @@ MOSTLY = 0.5
 
 @dataclass(frozen=True)
 class TokenFrequency:
-    """How often each token occurs, according to one source.
+    """How often each token occurs, according to one source: "counts", "corpus", "wordfreq" or "index".
 
     `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source lacks;
     `coverage` is the share of tokens that it has. `label` is how a page names the source. A `proxy` is
@@ -38,6 +38,7 @@ class TokenFrequency:
 
     @property
     def training_counts(self) -> Int[Array, " V"] | None:
+        """Return how often each token occurs in the model's own training text, None where that isn't known."""
         return np.rint(np.expm1(self.log_frequency)).astype(np.int64) if self.source == "counts" else None
 
 

@@ -65,25 +65,20 @@ class Spelling:
         byte = BYTE_TOKEN.fullmatch(string) if self.byte_tokens else None
         if byte:
             return Token(bytes.fromhex(byte[1]), f"\\x{byte[1]}", marks_space=False, is_byte=True)
+        cut = string.removeprefix(self.continuation) if self.continuation else string.removesuffix(self.word_end)
+        text = self._bytes(cut or string)
+        readable, affixed = readable_form(text), cut not in ("", string)
         if self.continuation:
-            stem = _without_prefix(string, self.continuation)
-            return self._affixed(stem or string, prefix="" if stem is None else self.continuation)
+            return Token(text, self.continuation * affixed + readable, not affixed)
         if self.word_end:
-            stem = _without_suffix(string, self.word_end)
-            return self._affixed(stem or string, suffix="" if stem is None else self.word_end)
-        text = self._bytes(string)
-        return Token(text, readable_form(text), text.startswith(b" "))
+            return Token(text, readable + self.word_end * affixed, affixed)
+        return Token(text, readable, text.startswith(b" "))
 
     def read_added(self, content: str, special: bool) -> Token:
         """Return an added token: its content is literal, in no tokenizer's spelling."""
         text = content.encode()
         marks_space = text.startswith(b" ") or bool(self.continuation)
         return Token(text, readable_form(text), marks_space, special)
-
-    def _affixed(self, stem: str, prefix: str = "", suffix: str = "") -> Token:
-        text = self._bytes(stem)
-        marks_space = bool(suffix) if self.word_end else not prefix
-        return Token(text, prefix + readable_form(text) + suffix, marks_space)
 
     def _bytes(self, string: str) -> bytes:
         if self.byte_level:
@@ -210,14 +205,6 @@ def _first_difference(files: Files, found: Tokens, size: int) -> int | None:
     return None
 
 
-def _without_prefix(string: str, prefix: str) -> str | None:
-    return string[len(prefix) :] if string.startswith(prefix) and len(string) > len(prefix) else None
-
-
-def _without_suffix(string: str, suffix: str) -> str | None:
-    return string[: -len(suffix)] if string.endswith(suffix) and len(string) > len(suffix) else None
-
-
 @cache
 def _byte_of_character() -> dict[str, int]:
     """Return the byte that each character stands for in byte-level tokenizers (GPT-2's `bytes_to_unicode`, inverted).
@@ -329,7 +316,7 @@ def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
     byte_level = all(c in ids for c in _byte_of_character())
     return Spelling(
         byte_level=byte_level,
-        word_end=WORD_END if any(_without_suffix(s, WORD_END) for s in ids) else "",
+        word_end=WORD_END if any(s.endswith(WORD_END) and s != WORD_END for s in ids) else "",
         space=SPACE_MARKER if not byte_level and any(s.startswith(SPACE_MARKER) for s in ids) else "",
         byte_tokens=all(f"<0x{byte:02X}>" in ids for byte in range(0x100)),
     )

@@ -101,19 +101,11 @@ class ModelVocabulary:
             found.update(made)
         return found - {token_id}
 
-    @cached_property
-    def _joined(self) -> tuple[bytes, Int[Array, " V"]]:
-        return b"".join(self.raw_bytes), np.cumsum([len(text) for text in self.raw_bytes])
-
     def _spelled_with(self, token_id: int) -> Iterator[int]:
-        part, (text, ends) = self.raw_bytes[token_id], self._joined
-        at = text.find(part)
-        while at >= 0:
-            i = int(np.searchsorted(ends, at, side="right"))
-            is_inside = at + len(part) <= ends[i]  # otherwise it spans two tokens
-            if is_inside and len(self.raw_bytes[i]) > len(part) and not self.special[i]:
+        part = self.raw_bytes[token_id]
+        for i, text in enumerate(self.raw_bytes):
+            if part in text and len(text) > len(part) and not self.special[i]:
                 yield i
-            at = text.find(part, int(ends[i]) if is_inside else at + 1)
 
 
 @dataclass(frozen=True)
@@ -162,9 +154,13 @@ def _distinct_forms(tokens: Sequence[Token | None]) -> Iterator[str]:
 def _group(token: Token) -> str:
     if token.special:
         return "special"
-    if token.is_byte or not _is_utf8(token.text):
+    if token.is_byte:
         return BYTE
-    kinds = {_kind(c) for c in token.text.removeprefix(b" ").decode()}
+    try:
+        text = token.text.removeprefix(b" ").decode()
+    except UnicodeDecodeError:
+        return BYTE
+    kinds = {_kind(c) for c in text}
     if len(kinds) > 1:
         kinds.discard("mark")
     if len(kinds) > 1:
@@ -190,11 +186,3 @@ def _word_pair_group(u: str, v: str) -> str:
     if u.casefold() == v.casefold():
         return "case"
     return "digits" if {_kind(c) for c in u + v} == {"digits"} else "other"
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

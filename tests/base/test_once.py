@@ -12,7 +12,6 @@ class Asked:
 
     @once
     def answer(self) -> int:
-        """The answer."""
         self.count += 1
         return self.together.wait(5)
 
@@ -25,7 +24,3 @@ def test_two_objects_compute_at_the_same_time_and_each_once():
     assert sorted(answers) == [0, 1]
     assert [each.answer for each in both] == answers
     assert [each.count for each in both] == [1, 1]
-
-
-def test_it_keeps_its_description():
-    assert Asked.answer.__doc__ == "The answer."

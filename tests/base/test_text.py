@@ -1,6 +1,7 @@
 """Numbers and untrusted strings as they stand on a page."""
 
 import re
+from html import unescape
 
 import markdown
 import pytest
@@ -19,24 +20,9 @@ HOSTILE = (
 @pytest.mark.parametrize("line", ["# {}", "* [{}](about.md)", "{}"])
 def test_hostile_text_in_markdown_comes_out_as_it_went_in(text, line):
     html = markdown.markdown(line.format(in_markdown(text)), extensions=["attr_list", "md_in_html"])
-    seen = _text_of(html)
-    assert seen == text
+    assert unescape(re.sub(r"<[^<>]*>", "", html)).strip() == text
     assert "<script" not in html
     assert "javascript" not in html or 'href="javascript' not in html
-
-
-def _text_of(html: str) -> str:
-    from html.parser import HTMLParser
-
-    class Text(HTMLParser):
-        said = ""
-
-        def handle_data(self, data: str) -> None:
-            self.said += data
-
-    parser = Text(convert_charrefs=True)
-    parser.feed(html)
-    return parser.said.strip()
 
 
 @pytest.mark.parametrize(

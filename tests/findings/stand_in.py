@@ -1,7 +1,7 @@
 """A model to be run that is none: what it gives is planted, so that what a finding measures is known."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,47 +97,38 @@ class StandIn:
         return float(np.mean((self._now - self._right) ** 2)) / spread if spread else 0.0
 
     @contextmanager
+    def _with(self, **changed: Any) -> Iterator[None]:
+        before = {name: getattr(self, name) for name in changed}
+        self.__dict__.update(changed)
+        try:
+            yield
+        finally:
+            self.__dict__.update(before)
+
     def replaced(
         self, *, rows: Array | None = None, ids: Array | None = None, rotations: Rotations | None = None
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         if rotations is not None:
             assert self.position_kind == "rotary"
-            self._rotations = rotations
             turning = range(len(self._pairs)) if rotations.pairs is None else rotations.pairs
-            self._still = [pair for pair in range(len(self._pairs)) if pair not in set(turning)]
-            try:
-                yield
-            finally:
-                self._rotations, self._still = Rotations(), []
-            return
+            still = [pair for pair in range(len(self._pairs)) if pair not in set(turning)]
+            return self._with(_rotations=rotations, _still=still)
         assert (rows is None) != (self.position_kind == "table")
         if rows is not None:
-            given = np.asarray(rows, float)
-        else:  # only distances matter
-            given = (np.asarray(ids, float) - np.mean(ids) + self._right.mean())[:, None]
-        before, self._now = self._now, given
-        try:
-            yield
-        finally:
-            self._now = before
+            return self._with(_now=np.asarray(rows, float))
+        only_distances = np.asarray(ids, float) - np.mean(ids) + self._right.mean()
+        return self._with(_now=only_distances[:, None])
 
-    @contextmanager
-    def held(self, channels: Sequence[int], values: Array, *, last: bool = True) -> Iterator[None]:
+    def held(self, channels: Sequence[int], values: Array, *, last: bool = True) -> AbstractContextManager[None]:
         assert values.shape[0] == self.architecture.n_layer + 1
         assert values.shape[-1] == len(channels)
-        before, self._held = self._held, [*self._held, *channels]
-        try:
-            yield
-        finally:
-            self._held = before
+        return self._with(_held=[*self._held, *channels])
 
-    @contextmanager
-    def silenced(self, layer: int, heads: Sequence[int]) -> Iterator[None]:
-        before, self._silenced = self._silenced, self._silenced | {(layer, head) for head in heads}
-        try:
-            yield
-        finally:
-            self._silenced = before
+    def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
+        return self._with(_silenced=self._silenced | {(layer, head) for head in heads})
+
+    def shifted(self, by: Array) -> AbstractContextManager[None]:
+        return self._with(_by=self._by + by)
 
     def loss(self, windows: TextWindows) -> "StandInLoss":
         return StandInLoss(self, windows)
@@ -177,14 +168,6 @@ class StandIn:
 
     def stage_means(self, ids: Array) -> Array:
         return np.zeros((self.architecture.n_layer + 1, ids.shape[1], self.architecture.d_model))
-
-    @contextmanager
-    def shifted(self, by: Array) -> Iterator[None]:
-        before, self._by = self._by, self._by + by
-        try:
-            yield
-        finally:
-            self._by = before
 
     def mlp_outputs(self, ids: Array, see: Callable[[int, int, Array], None]) -> bool:
         if self.mlps is None:
@@ -258,7 +241,6 @@ def measure_run(
     frequencies: Sequence[Any] = (),
     **planted: Any,
 ) -> Measurements[Any]:
-    """Return what a finding measures of a stand-in with as many positions as its architecture has."""
     given = {"kind": None if P is None else "table", "length": architecture.n_ctx, **planted}
     run: Any = StandIn(architecture, P, **given)
     return finding.measure(Inputs(weights or {}, architecture, frequencies=tuple(frequencies), run=run))

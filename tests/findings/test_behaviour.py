@@ -2,24 +2,16 @@
 
 import pytest
 
-from generators.checkpoint.registry import load_registry
-from generators.checkpoint.sources import Places
-from generators.compute.plan import inputs, open_model
 from generators.findings.heads import FINDING as HEADS
 from generators.findings.stream import FINDING as STREAM
-from tests.conftest import ROOT
+from tests.test_stored_numbers import measured
 
 pytest.importorskip("torch", reason="torch isn't installed")
 pytest.importorskip("transformers", reason="transformers isn't installed")
 
 
-@pytest.fixture(scope="module")
-def opened():
-    return open_model(load_registry(ROOT / "models.yml").find("stdlib-gpt2"), Places())
-
-
-def test_heads_of_stdlib_gpt2(opened):
-    metrics = HEADS.measure(inputs(HEADS, opened)).metrics
+def test_heads_of_stdlib_gpt2():
+    metrics = measured(HEADS, "stdlib-gpt2")["metrics"]
     heads = {(row["layer"], row["head"]): row for row in metrics["heads"]}
     for head, as_is, in_groups in (((2, 1), 0.37, 0.35), ((2, 3), 0.29, 0.29), ((3, 1), 0.19, 0.19)):
         assert heads[head]["on_text"] == pytest.approx(as_is, abs=0.015)
@@ -27,7 +19,7 @@ def test_heads_of_stdlib_gpt2(opened):
         assert heads[head]["removed"] == pytest.approx(0.03, abs=0.01)
 
 
-def test_positions_in_the_stream_of_stdlib_gpt2(opened):
-    rows = STREAM.measure(inputs(STREAM, opened)).metrics["layers"]
+def test_positions_in_the_stream_of_stdlib_gpt2():
+    rows = measured(STREAM, "stdlib-gpt2")["metrics"]["layers"]
     assert [row["ev3"] for row in rows] == pytest.approx([0.889, 0.970, 0.991, 0.948, 0.336], abs=0.02)
     assert [row["share"] for row in rows] == pytest.approx([0.066, 0.114, 0.309, 0.060, 0.000], abs=0.005)

@@ -3,10 +3,10 @@
 import io
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -36,14 +36,6 @@ V, D, LAYERS = 900, 48, 3
 CLUMP, LONG = range(100, 140), range(200, 210)  # tokens that huddle, and tokens that other tokens yield
 UNSAID = {"nan", "inf", "None", "True", "False"}  # what numbers that are absent look like in a sentence
 ROTARY = "rotary"  # a scene for findings that don't apply to the others
-SCENES = ("gaussian", "planted", "untied", "bare", ROTARY)
-NOT_MEASURED = {
-    "induction": {"untied"},  # which looks both ways
-    "rotary_use": {"gaussian", "planted", "untied"},  # which don't rotate
-    "rotation_check": {"gaussian", "planted", "untied"},
-    "attention": {"bare"},  # which has neither tokens nor positions
-    "undertrained": {"gaussian", "bare", ROTARY},  # in which no tokens lie in one spot
-}
 every_finding = pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.name)
 
 
@@ -132,46 +124,24 @@ def found(finding: Finding[Any], scene: str) -> Measurements[Any] | None:
         return None
 
 
-def all_measured(finding: Finding[Any]) -> list[Measurements[Any]]:
-    """Return what is measured in all scenes that the finding applies to, two of them at least."""
-    results = [found(finding, scene) for scene in scenes()]
-    applicable = [result for result in results if result is not None]
+def by_scene(finding: Finding[Any]) -> dict[str, Measurements[Any]]:
+    """Return what is measured in the scenes that a finding applies to, two of them at least."""
+    applicable = {scene: result for scene in scenes() if (result := found(finding, scene)) is not None}
     assert len(applicable) >= 2
     return applicable
 
 
-def scenes_for(finding: Finding[Any]) -> list[str]:
-    """Return the scenes that a finding is measured in; the rotary one if it isn't in the first."""
-    elsewhere = NOT_MEASURED.get(finding.name, set())
-    return [scene for scene in SCENES if scene not in elsewhere and (scene != ROTARY or SCENES[0] in elsewhere)]
-
-
-def measured(finding: Finding[Any], scene: str) -> Measurements[Any]:
-    """Return what is measured in a scene that the finding is measured in."""
-    result = found(finding, scene)
-    assert result is not None
-    return result
-
-
-every_measured = pytest.mark.parametrize(
-    ("finding", "scene"),
-    [pytest.param(one, scene, id=f"{one.name}-{scene}") for one in FINDINGS for scene in scenes_for(one)],
-)
+def all_measured(finding: Finding[Any]) -> list[Measurements[Any]]:
+    return list(by_scene(finding).values())
 
 
 @every_finding
-def test_scenes_of_every_finding(finding):
-    assert tuple(scenes()) == SCENES
-    assert [scene for scene in SCENES if found(finding, scene) is not None] == scenes_for(finding)
-    assert len(scenes_for(finding)) >= 2
-
-
-@every_measured
-def test_stored_metrics_are_those_that_were_measured(finding, scene):
-    metrics = measured(finding, scene).metrics
-    stored = json.dumps(metrics, allow_nan=False)
-    assert json.loads(stored) == metrics, "lists and not tuples, strings as keys"
-    assert TypeAdapter(finding.metrics).validate_json(stored, strict=True) == metrics, "nothing that isn't declared"
+def test_stored_metrics_are_those_that_were_measured(finding):
+    for scene, measured in by_scene(finding).items():
+        stored = json.dumps(measured.metrics, allow_nan=False)
+        assert json.loads(stored) == measured.metrics, f"{scene}: lists and not tuples, strings as keys"
+        again = TypeAdapter(finding.metrics).validate_json(stored, strict=True)
+        assert again == measured.metrics, f"{scene}: nothing that isn't declared"
 
 
 @every_finding
@@ -195,102 +165,81 @@ def test_no_metric_is_of_any_type(finding):
     assert not {Any, object, dict, list, tuple} & types_in(finding.metrics)
 
 
-@every_measured
-def test_tables_and_arrays_are_plain(finding, scene):
-    for name, table in measured(finding, scene).tables.items():
+@every_finding
+def test_tables_and_arrays_are_plain(finding):
+    for name, table in (each for one in all_measured(finding) for each in one.tables.items()):
         json.dumps(plain(table.rows), allow_nan=False)
         assert len(set(table.columns)) == len(table.columns), name
         assert all(len(row) == len(table.columns) for row in table.rows), name
         assert table.title, name
-    for name, array in measured(finding, scene).arrays.items():
+    for name, array in (each for one in all_measured(finding) for each in one.arrays.items()):
         assert isinstance(array, np.ndarray), name
         assert array.dtype.kind in "fiubU", name
         if array.dtype.kind == "f":
             assert array.itemsize <= 4, f"{name} is shown, not calculated with"
 
 
-class Declared(Mapping):
-    """Tensors of which a finding may ask for those that it declares; `asked` are those that it did."""
+class Seen(Mapping):
+    """A mapping that notes which keys are asked for, of those that may be (None: all)."""
 
-    def __init__(self, weights: Mapping[str, np.ndarray], declared: list[str]) -> None:
-        self.weights, self.declared = weights, declared
+    def __init__(self, known: Mapping[str, Any], declared: Collection[str] | None = None) -> None:
+        self.declared = declared
+        self.known = {key: value for key, value in known.items() if declared is None or key in declared}
         self.asked: set[str] = set()
 
-    def __getitem__(self, role: str) -> np.ndarray:
-        assert role in self.declared, f"{role} is read and not declared"
-        self.asked.add(role)
-        return self.weights[role]
-
-    def __contains__(self, role: object) -> bool:
-        assert role in self.declared, f"{role} is looked for and not declared"
-        self.asked.add(str(role))
-        return role in self.weights
+    def __getitem__(self, key: str) -> Any:
+        assert self.declared is None or key in self.declared, f"{key} is asked for and not declared"
+        self.asked.add(key)
+        return self.known[key]
 
     def __iter__(self):
-        return iter([role for role in self.declared if role in self.weights])
+        return iter(self.known)
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(self.known)
 
 
 class Fields:
-    """An architecture of which only what is declared can be read; `asked` is what was."""
+    """An object of which only declared attributes can be read; `asked` are those that were, `own` are others."""
 
-    __class__ = Architecture  # what they stand in for
+    def __init__(self, known: object, declared: Collection[str], **own: object) -> None:
+        self.__dict__.update(own, _known=known, _declared=declared, asked=set())
 
-    def __init__(self, architecture: Architecture, declared: tuple[str, ...]) -> None:
-        self._architecture, self._declared = architecture, declared
-        self.asked: set[str] = set()
+    @property
+    def __class__(self) -> type:  # what it stands in for
+        return type(self._known)
 
     def __getattr__(self, name: str) -> Any:
-        assert name in self._declared, f"{name} of the config is read and not declared"
+        assert name in self._declared, f"{name} is read and not declared"
         self.asked.add(name)
-        return getattr(self._architecture, name)
+        return getattr(self._known, name)
 
 
-@dataclass
-class Watched:
-    """Inputs of which a finding may read what it declares; `asked` are the capabilities that it asked for."""
+CAPABILITY = {"vocabulary": TOKENS, "frequencies": FREQUENCIES, "run": RUN}  # by the field of inputs
 
-    finding: Finding[Any]
-    inputs: Inputs
-    asked: set[str] = field(default_factory=set)
-    __class__ = Inputs  # what they stand in for
 
-    def __post_init__(self) -> None:
-        declared = roles((*self.finding.needs, *self.finding.uses), self.inputs.architecture.n_layer)
-        self.weights = Declared(self.inputs.weights, declared)
-        self.architecture = Fields(self.inputs.architecture, self.finding.config)
-
-    def __getattr__(self, name: str) -> Any:
-        capability = {"vocabulary": TOKENS, "frequencies": FREQUENCIES, "run": RUN}[name]
-        assert self.finding.can_use(capability), f"{name} are read and not declared"
-        self.asked.add(capability)
-        return getattr(self.inputs, name)
+def watched(finding: Finding[Any], inputs: Inputs) -> Any:
+    given = [name for name, capability in CAPABILITY.items() if finding.can_use(capability)]
+    declared = roles((*finding.needs, *finding.uses), inputs.architecture.n_layer)
+    architecture = Fields(inputs.architecture, finding.config)
+    return Fields(inputs, given, weights=Seen(inputs.weights, declared), architecture=architecture)
 
 
 @every_finding
 def test_what_is_read_is_declared_and_what_is_declared_is_read(finding):
-    applicable = [name for name in scenes() if name != "bare" and found(finding, name) is not None]
-    watched = [Watched(finding, scenes()[name]) for name in applicable]
-    for name, each in zip(applicable, watched, strict=True):
-        assert finding.measure(cast(Inputs, each)).metrics == measured(finding, name).metrics, "the same every time"
-    assert set().union(*(each.architecture.asked for each in watched)) == set(finding.config)
-    declared = {name for name in (*finding.needs, *finding.uses) if name in CAPABILITIES}
-    assert set().union(*(each.asked for each in watched)) == declared
-    there = {role for role in watched[0].weights.declared if any(role in each.inputs.weights for each in watched)}
-    assert set().union(*(each.weights.asked for each in watched)) >= there
-
-
-@every_finding
-def test_declarations_mean_something(finding):
-    known = {f.name for f in fields(Architecture)}
-    assert set(finding.config) <= known
+    applicable = {scene: one for scene, one in by_scene(finding).items() if scene != "bare"}
+    given = [watched(finding, scenes()[scene]) for scene in applicable]
+    for each, once in zip(given, applicable.values(), strict=True):
+        assert finding.measure(each).metrics == once.metrics, "the same every time"
+    assert set().union(*(each.architecture.asked for each in given)) == set(finding.config)
     wanted = (*finding.needs, *finding.uses)
     assert len(set(wanted)) == len(wanted)
+    capabilities = {CAPABILITY[name] for each in given for name in each.asked}
+    assert capabilities == {name for name in wanted if name in CAPABILITIES}
+    assert set().union(*(each.weights.asked for each in given)) >= set().union(*(each.weights for each in given))
     there = set().union(*(inputs.weights for inputs in scenes().values()))
-    for role in wanted:
-        assert role in CAPABILITIES or set(roles((role,), LAYERS)) & there, role
+    for role in set(wanted) - capabilities:
+        assert set(roles((role,), LAYERS)) & there, role
 
 
 def test_findings_are_distinguished():
@@ -324,31 +273,31 @@ def test_rules_are_shown_in_full_and_unmeasured_ones_untested(finding):
     assert {(claim.verdict, claim.answer) for claim in claims} <= {("untested", "The weights aren't here.")}
 
 
-@every_measured
-def test_every_rule_gives_a_claim(finding, scene):
-    claims = finding.claims(measured(finding, scene))
-    assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
-    for claim in claims:
-        assert claim.finding == finding.name
-        assert claim.verdict in VERDICTS
-        assert (claim.value is None) or claim.verdict != "untested"
-        assert claim.answer.endswith("."), claim.answer
-        assert not UNSAID & words_in(claim.answer), claim.answer
-    json.dumps([[claim.value, claim.threshold, claim.baseline, claim.interval] for claim in claims], allow_nan=False)
+@every_finding
+def test_every_rule_gives_a_claim(finding):
+    for claims in map(finding.claims, all_measured(finding)):
+        assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
+        for claim in claims:
+            assert claim.finding == finding.name
+            assert claim.verdict in VERDICTS
+            assert (claim.value is None) or claim.verdict != "untested"
+            assert claim.answer.endswith("."), claim.answer
+            assert not UNSAID & words_in(claim.answer), claim.answer
+            json.dumps([claim.value, claim.threshold, claim.baseline, claim.interval], allow_nan=False)
 
 
-@every_measured
-def test_claims_and_figures_need_no_more_than_what_is_stored(finding, scene):
-    fresh = measured(finding, scene)
-    tables = {name: Table(t.title, t.columns, tuple(map(tuple, plain(t.rows)))) for name, t in fresh.tables.items()}
-    stored = Measurements(json.loads(json.dumps(fresh.metrics)), tables, fresh.arrays)
-    assert finding.claims(stored) == finding.claims(fresh)
-    figures = finding.figures(stored)
-    assert [figure.name for figure in figures] == [figure.name for figure in finding.figures(fresh)]
-    for figure in figures:
-        figure.draw()
-        if figure.interactive is not None:
-            json.dumps(figure.interactive().as_json(), allow_nan=False)
+@every_finding
+def test_claims_and_figures_need_no_more_than_what_is_stored(finding):
+    for fresh in all_measured(finding):
+        tables = {key: Table(t.title, t.columns, tuple(map(tuple, plain(t.rows)))) for key, t in fresh.tables.items()}
+        stored = Measurements(json.loads(json.dumps(fresh.metrics)), tables, fresh.arrays)
+        assert finding.claims(stored) == finding.claims(fresh)
+        figures = finding.figures(stored)
+        assert [figure.name for figure in figures] == [figure.name for figure in finding.figures(fresh)]
+        for figure in figures:
+            figure.draw()
+            if figure.interactive is not None:
+                json.dumps(figure.interactive().as_json(), allow_nan=False)
 
 
 def parsed(name: str) -> nodes.Template:
@@ -373,20 +322,20 @@ def figure_names(finding: Finding[Any]) -> set[str]:
     return {figure.name for known in all_measured(finding) for figure in finding.figures(known)}
 
 
-@every_measured
-def test_every_figure_has_words(finding, scene, recwarn):
-    result = measured(finding, scene)
-    figures = finding.figures(result)
-    assert len({figure.name for figure in figures}) == len(figures)
-    for figure in figures:
-        if scene == "planted":
-            figure.draw().savefig(io.BytesIO(), format="svg")  # with names of tokens in it
-        words = caption(finding.name, figure.name, result)
-        for text in (words.how_to_read, words.alt):
-            assert text.endswith("."), text
-            assert not UNSAID & words_in(text), text
-        assert figure.title
-        assert not figure.title.endswith(".")
+@every_finding
+def test_every_figure_has_words(finding, recwarn):
+    for scene, measured in by_scene(finding).items():
+        figures = finding.figures(measured)
+        assert len({figure.name for figure in figures}) == len(figures)
+        for figure in figures:
+            if scene == "planted":
+                figure.draw().savefig(io.BytesIO(), format="svg")  # with names of tokens in it
+            words = caption(finding.name, figure.name, measured)
+            for text in (words.how_to_read, words.alt):
+                assert text.endswith("."), text
+                assert not UNSAID & words_in(text), text
+            assert figure.title
+            assert not figure.title.endswith(".")
     assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
 
 
@@ -409,35 +358,20 @@ def test_no_template_is_left_over():
     assert sorted(names) == sorted(f"findings/{finding.name}.md.j2" for finding in FINDINGS)
 
 
-class Asked(dict):
-    """Arrays or tables that note which of them are asked for."""
-
-    def __init__(self, known: Mapping[str, Any], asked: set[str]) -> None:
-        super().__init__(known)
-        self.asked = asked
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.asked.add(name)
-        return super().get(name, default)
-
-
-def stored(fresh: Measurements[Any], asked: set[str]) -> Measurements[Any]:
-    return Measurements(json.loads(json.dumps(fresh.metrics)), Asked(fresh.tables, asked), Asked(fresh.arrays, asked))
-
-
 @every_finding
 def test_facts_on_entities(finding):
     """An array or a table is asked for by a string: one that no model has would go unnoticed."""
     asked: set[str] = set()
-    there: set[str] = set()
     said: list[Fact] = []
     counts = {"channel": D, "head": LAYERS * synthetic.architecture(d_model=D).n_head, "position": None, "token": V}
     for known in all_measured(finding):
-        there |= {*known.arrays, *known.tables, ""}
+        tables, arrays = Seen(known.tables), Seen(known.arrays)
+        stored = Measurements(json.loads(json.dumps(known.metrics)), tables, arrays)
         for kind, says in finding.facts.entities.items():
-            said += says(stored(known, asked), counts[kind])
+            said += says(stored, counts[kind])
+        asked |= tables.asked | arrays.asked
     assert bool(said) == bool(finding.facts.entities)
-    assert asked <= there
+    assert asked <= {name for known in all_measured(finding) for name in (*known.arrays, *known.tables)} | {""}
     figures = {getattr(fact, "figure", None) for fact in said} - {None}
     assert figures <= figure_names(finding)
     for fact in said:

@@ -41,16 +41,11 @@ def made_of(rule: Rule[Any], measurements: Measurements[Any]) -> Iterator[judgin
 
 
 def in_results(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
-    """Yield what is stored of a finding: limits of chance that real models give."""
     for name in MODELS:
         stored, arrays = Store(ROOT / "results").load(name, finding.name) or (None, {})
         if stored is not None and stored.status == "computed":
             metrics, absent = read_metrics(finding.metrics, stored.metrics)
             yield StoredMeasurements(metrics, tables_of(stored), arrays, absent, "").for_rules()
-
-
-def in_scenes(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
-    yield from all_measured(finding)
 
 
 def in_its_test(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
@@ -94,15 +89,13 @@ def met(rule: Rule[Any], found: judging.Evidence) -> set[str]:
 
 
 def offered(rule: Rule[Any]) -> set[str]:
-    """Return the verdicts that a rule says it can give."""
     some = rule.partly is not None or "partly" in rule.holds_as + rule.also
     return {"holds", "fails"} | ({"partly"} if some else set())
 
 
 def sources(finding: Finding[Any], rule: Rule[Any]) -> Iterator[Iterator[Measurements[Any]]]:
-    """Yield where a claim may be tested, the cheapest to measure first."""
     yield in_results(finding)
-    yield in_scenes(finding)
+    yield iter(all_measured(finding))
     yield in_its_test(finding)
     yield where_planted(finding, rule)
 

@@ -18,7 +18,6 @@ D = 32
 
 
 def metrics_of(name: str, **changed: np.ndarray) -> Any:
-    """Return what a finding measures of Gaussian weights of which some are changed."""
     arch = synthetic.architecture(n_ctx=64, d_model=D)
     return synthetic.measure(BY_NAME[name], {**synthetic.gaussian_weights(arch, 0), **changed}, arch).metrics
 

@@ -11,7 +11,7 @@ from generators.findings.contract import roles
 from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.judging import Claim, Evidence, Rule, Untested, judge
 from generators.findings.measured import Chance, Measurements, StoredChance, finite, table_of
-from generators.findings.token_cells import COLUMNS, TokenCells, cells, name, names
+from generators.findings.token_cells import COLUMNS, cells, name, names
 from tests import synthetic
 
 NOTHING: Measurements[dict[str, float]] = Measurements({})
@@ -21,7 +21,7 @@ REASONS = {"none": "There are none of {{ count }}."}
 
 def rule_of(tested: Evidence | Untested, **changed: Any) -> Rule[dict[str, float]]:
     says = {"answer": "{{ answers[verdict] }}", "given": {"answers": ANSWERS}, "untested": REASONS}
-    plain = Rule("one", "short", "It is so.", "the number", test=lambda _: tested, holds=2.0, partly=1.0, **says)
+    plain = Rule("short", "It is so.", "the number", id="one", test=lambda _: tested, holds=2.0, partly=1.0, **says)
     return replace(plain, unit="units", **changed)
 
 
@@ -40,7 +40,6 @@ def judged(tested: Evidence | Untested, **changed: Any) -> Claim:
     ("at most", 2.001, "fails"), ("at most", -5, "holds"), ("at most", 1e9, "fails"),
 ])  # fmt: skip
 def test_a_threshold_itself_is_reached(sense, value, verdict):
-    """That of the rule, or what is found beside chance in its place."""
     holds, partly = (2.0, 1.0) if sense == "at least" else (1.0, 2.0)
     for claim in (
         judged(Evidence(value), sense=sense, holds=holds, partly=partly),
@@ -223,30 +222,10 @@ def test_what_is_not_finite_is_stored_as_absent(value, stored):
     assert found is None or type(found) is float
 
 
-TEXTS = (b" the", b"\xff\xfe", b"<b>", "漢".encode())
-
-
-@pytest.fixture(scope="module")
-def vocabulary():
-    return synthetic.vocabulary(len(TEXTS), dict(enumerate(TEXTS)))
-
-
-def test_cells_stand_under_their_columns(vocabulary):
-    class Row(TokenCells):
-        group: str
-
-    assert tuple(Row.__annotations__) == (*COLUMNS, "group")
-    assert COLUMNS == ("id", "readable", "raw_bytes")
-    assert tuple(cells(vocabulary, 0)) == tuple(cells(None, 0)) == COLUMNS
-    table = table_of("tokens", COLUMNS, [cells(vocabulary, i) for i in range(2)])
-    assert table.rows == ((0, "␠the", "20 74 68 65"), (1, vocabulary.readable[1], "ff fe"))
-    assert cells(None, 7) == {"id": 7, "readable": None, "raw_bytes": None}
-
-
-def test_names_as_an_array(vocabulary):
-    assert (name(0, vocabulary.readable[0]), name(7, None), name(3, "")) == ("␠the", "#7", "")
-    assert names(None, np.arange(3)) == {}
-    (array,) = names(vocabulary, np.array([3, 0])).values()
-    assert array.tolist() == ["漢", "␠the"]
-    assert array.dtype.kind == "U"
-    assert list(names(vocabulary, np.array([1]), "best_name")) == ["best_name"]
+def test_what_tables_and_figures_say_of_a_token():
+    known = synthetic.vocabulary(2, {0: b" the", 1: "漢".encode()})
+    table = table_of("tokens", COLUMNS, [cells(known, 0), cells(None, 7)])
+    assert table.rows == ((0, "␠the", "20 74 68 65"), (7, None, None))
+    assert (name(0, "␠the"), name(7, None)) == ("␠the", "#7")
+    assert names(None, np.arange(3), "best_name") == {}
+    assert names(known, np.array([1, 0]), "best_name")["best_name"].tolist() == ["漢", "␠the"]

@@ -1,7 +1,6 @@
 """A finding is added by its folder, its template and its tests: nothing else names one."""
 
 import ast
-import json
 import os
 import re
 import shutil
@@ -80,7 +79,6 @@ def strings_in(template: str) -> Iterator[str]:
 
 
 def names_in(path: str) -> set[str]:
-    """Return the findings and claims that a file names."""
     text = (ROOT / path).read_text("utf-8")
     if not path.endswith(".py"):
         return {*strings_in(text)} & (NAMES | CLAIMS)
@@ -89,7 +87,6 @@ def names_in(path: str) -> set[str]:
 
 
 def files_outside() -> list[str]:
-    """Return programs and templates that are no finding's."""
     paths = [path.relative_to(ROOT) for folder in ("generators", "templates") for path in (ROOT / folder).rglob("*")]
     of_findings = re.compile(r"generators/findings/\w+/|templates/findings/")
     texts = (path.as_posix() for path in paths if path.suffix in (".py", ".j2", ".yml"))
@@ -118,9 +115,9 @@ from matplotlib.figure import Figure as Canvas
 from typing_extensions import TypedDict
 
 from generators.findings.contract import Figure, Finding
-from generators.findings.facts import EntityNote, EntityNumbers, Facts, Story, rows
+from generators.findings.facts import EntityNote, Facts, Story
 from generators.findings.judging import Evidence, claim
-from generators.findings.measured import Measurements, table_of
+from generators.findings.measured import Measurements
 from generators.findings.wording import words_of
 
 
@@ -129,22 +126,13 @@ class MadeUpMetrics(TypedDict):
     loudest: int
 
 
-class MadeUpRow(TypedDict):
-    channel: int
-    mean_size: float
-
-
 def measure(inputs):
     sizes = np.abs(inputs.weights["token_embedding"]).mean(axis=0).astype(float)
-    rows = [{"channel": i, "mean_size": float(size)} for i, size in enumerate(sizes[:3])]
-    metrics = {"size": float(sizes.mean()), "loudest": int(sizes.argmax())}
-    return Measurements(metrics, {"sizes": table_of("Sizes", ("channel", "mean_size"), rows)})
+    return Measurements({"size": float(sizes.mean()), "loudest": int(sizes.argmax())})
 
 
 def channels(found, count):
     yield EntityNote(found.metrics["loudest"], "Made up: the loudest of all.")
-    by_channel = {row["channel"]: row["mean_size"] for row in rows(found, "sizes", MadeUpRow)}
-    yield EntityNumbers("made-up size", by_channel, "made-up-figure", "largest")
 
 
 @claim("made-up-claim", holds=0.0)
@@ -234,9 +222,3 @@ def test_a_made_up_finding_is_on_every_page_that_findings_are_on(rendered):
     question = (rendered / "questions" / "untrained.md").read_text()
     assert "Is it made up?" in question
     assert "Something is made up." in question
-
-
-def test_a_made_up_finding_speaks_of_single_channels(rendered):
-    channel = json.loads((rendered / "data" / "noise" / "things.json").read_text())["channel"]
-    assert [column["says"] for column in channel["columns"]] == ["made-up size"]
-    assert {note["finding"] for notes in channel["notes"].values() for note in notes} == {"made_up"}

@@ -21,7 +21,6 @@ def test_a_mean_and_its_interval():
 
 
 def test_windows_of_one_file_are_drawn_together():
-    """20 files of 20 windows that all have their file's value: there are 20 values, not 400."""
     by_file = np.random.default_rng(0).normal(3, 1, 20)
     files = np.repeat(np.arange(20), 20)
     found = mean_over_windows(by_file[files], files)
@@ -32,7 +31,6 @@ def test_windows_of_one_file_are_drawn_together():
 
 
 def test_an_interval_over_files_holds_the_truth():
-    """Files of one to nine windows, each with an effect of its own and noise: 95 % hold the mean of all files."""
     rng = np.random.default_rng(1)
     held = []
     for _ in range(200):

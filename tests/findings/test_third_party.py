@@ -1,30 +1,17 @@
 """Claims about P in the two gpt2-basic models, measured again by plain NumPy that shares no code with the atlas."""
 
-import json
-import struct
-
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.plan import inputs, open_model
-from generators.findings import FINDINGS
+from generators.findings.channels import FINDING as CHANNELS
+from generators.findings.helix import FINDING as HELIX
 from tests.conftest import ROOT
 
-NAMES = ("gpt2-basic-486", "gpt2-basic-chat")
 THIRD_PARTY = ROOT / "models" / "third-party"
-
-
-def tensor(name, wanted):
-    with (THIRD_PARTY / name / "model.safetensors").open("rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        begin = file.tell()
-        entry = header[wanted]
-        assert entry["dtype"] == "F32"
-        file.seek(begin + entry["data_offsets"][0])
-        data = file.read(entry["data_offsets"][1] - entry["data_offsets"][0])
-    return np.frombuffer(data, "<f4").reshape(entry["shape"]).astype(float)
 
 
 def by_plain_numpy(P, E):
@@ -49,14 +36,10 @@ def by_plain_numpy(P, E):
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["gpt2-basic-486", "gpt2-basic-chat"])
 def test_numbers_of_claims_about_positions_are_those_of_plain_numpy(name):
     opened = open_model(Model(name="m", title="M", sources=(FolderSource(folder=THIRD_PARTY / name),)), Places())
-    helix, channels = (
-        finding.measure(inputs(finding, opened)).metrics
-        for finding in FINDINGS
-        if finding.name in ("helix", "channels")
-    )
+    helix, channels = (finding.measure(inputs(finding, opened)).metrics for finding in (HELIX, CHANNELS))
     measured = {
         "three-components": helix["explained_variance_3d"]["no_first"],
         "first-position": helix["first_position_distance"],
@@ -65,5 +48,6 @@ def test_numbers_of_claims_about_positions_are_those_of_plain_numpy(name):
         "few-channels": channels["channels_for_90"] / channels["n_channels"],
         "quiet-where-loud": channels["spearman_position_std_token_std"],
     }
-    plain = by_plain_numpy(tensor(name, "transformer.wpe.weight"), tensor(name, "transformer.wte.weight"))
-    assert measured == pytest.approx(plain, rel=1e-6)
+    tensors = load_file(THIRD_PARTY / name / "model.safetensors")
+    P, E = (tensors[f"transformer.{part}.weight"].astype(float) for part in ("wpe", "wte"))
+    assert measured == pytest.approx(by_plain_numpy(P, E), rel=1e-6)

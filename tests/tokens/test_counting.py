@@ -3,10 +3,7 @@
 import gzip
 import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -25,32 +22,9 @@ from generators.tokens.counting import CountsSoFar, count_corpus, count_pieces
 from generators.tokens.frequency import read_counts
 from tests.checkpoints import Sizes, write_checkpoint
 
-ROOT = Path(__file__).parents[2]
 VOCABULARY = 400
 BEYOND = 7  # ids that the tokenizer has, but the model has no embedding of
 SMALL_CHUNKS = 5_000
-RUN_UNTIL_CHUNK = """
-import os, signal, sys
-from pathlib import Path
-from generators.tokens import counting
-from generators.tokens.corpus import TextCorpus, TextFile
-
-def count_until(tokenizer, size, output, chunk, moment, *texts):
-    left, replace = int(chunk), Path.replace
-    def killed():
-        nonlocal left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-    if moment == "before":
-        Path.replace = lambda path, target: (killed(), replace(path, target))[1]
-    corpus = TextCorpus([TextFile(Path(t)) for t in texts], Path(tokenizer), int(size))
-    report = (lambda so_far: so_far.n_bytes and killed()) if moment == "after" else lambda so_far: None
-    counting.count_corpus(corpus, Path(output), 2, report, 5000)
-
-if __name__ == "__main__":
-    count_until(*sys.argv[1:])
-"""
 
 
 def some_text(n_lines: int, seed: int = 0) -> str:
@@ -105,8 +79,9 @@ def corpus_of(model: Path, texts: list[Path], size: int = VOCABULARY) -> TextCor
     return TextCorpus([TextFile(path) for path in texts], model / "tokenizer.json", size)
 
 
-def counted_by_hand(tokenizer: Path, texts: list[Path], size: int) -> list[int]:
-    plain = Tokenizer.from_file(str(tokenizer))
+@pytest.fixture(scope="module")
+def by_hand(model: Path, texts: list[Path]) -> list[int]:
+    plain = Tokenizer.from_file(str(model / "tokenizer.json"))
     plain.no_truncation()
     plain.no_padding()
     found: Counter[int] = Counter()
@@ -114,41 +89,11 @@ def counted_by_hand(tokenizer: Path, texts: list[Path], size: int) -> list[int]:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         for line in re.findall(rb"[^\n]*\n|[^\n]+", content):
             found.update(plain.encode(line.decode("utf-8", "replace"), add_special_tokens=False).ids)
-    assert max(found) >= size or size != VOCABULARY  # some tokens of the small model are beyond its embeddings
-    return [found[i] for i in range(size)]
-
-
-def started(model: Path, output: Path, texts: list[Path], chunk: int, moment: str) -> subprocess.Popen[bytes]:
-    """Start counting in small chunks, in a run that kills itself before a file is replaced or after a chunk."""
-    script = output.with_name("run.py")
-    script.write_text(RUN_UNTIL_CHUNK)
-    arguments = [model / "tokenizer.json", VOCABULARY, output, chunk, moment, *texts]
-    return subprocess.Popen(
-        [sys.executable, script, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        start_new_session=True,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def has_ended(group: int, within_s: float = 10.0) -> bool:
-    until = time.monotonic() + within_s
-    while time.monotonic() < until:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
-@pytest.fixture(scope="module")
-def by_hand(model: Path, texts: list[Path]) -> list[int]:
-    return counted_by_hand(model / "tokenizer.json", texts, VOCABULARY)
+    assert max(found) >= VOCABULARY  # some tokens are beyond the model's embeddings
+    return [found[i] for i in range(VOCABULARY)]
 
 
 def noting(partial: Path, noted: list[bytes]) -> Callable[[CountsSoFar], None]:
-    """Note what is stored of the counts after each chunk."""
     return lambda so_far: noted.append(partial.read_bytes()) if so_far.n_bytes else None
 
 
@@ -166,30 +111,24 @@ def test_counts_are_those_of_encoding_every_line(model, texts, by_hand, tmp_path
     assert reported[-1].n_bytes == made + texts[3].stat().st_size
 
 
-@pytest.mark.parametrize("moment, chunk", [("after", 5), ("before", 1), ("before", 4)])
-def test_a_killed_run_goes_on_and_counts_the_same(model, texts, by_hand, tmp_path, moment, chunk):
-    output = tmp_path / "counts.npy"
-    with started(model, output, texts, chunk, moment) as process:
-        assert process.wait() == -signal.SIGKILL
-    assert has_ended(process.pid)
-    assert not output.exists()
-    reported: list[CountsSoFar] = []
-    counts = count_corpus(corpus_of(model, texts), output, 1, reported.append, 3 * SMALL_CHUNKS)
-    assert (reported[0].n_bytes > 0) == (moment == "after" or chunk > 1)
-    assert counts.tolist() == np.load(output).tolist() == by_hand
-    assert {path.name for path in tmp_path.iterdir()} == {"counts.npy", "run.py"}
-
-
-def test_a_run_killed_before_its_very_end_only_writes(model, texts, by_hand, tmp_path):
-    output = tmp_path / "counts.npy"
-    corpus = corpus_of(model, texts)
+@pytest.mark.parametrize("stopped_at", [0, 5, None])
+def test_a_run_that_was_killed_goes_on_and_counts_the_same(model, texts, by_hand, tmp_path, stopped_at):
+    """What it leaves is what is on the disk after a chunk: the counts so far, and a file that is half written."""
+    output, corpus = tmp_path / "counts.npy", corpus_of(model, texts)
     partial = tmp_path / "counts.npy.partial.npz"
-    last: list[bytes] = []
-    count_corpus(corpus, output, 1, noting(partial, last))
-    partial.write_bytes(last[-1])
+    stored: list[bytes] = []
+    count_corpus(corpus, output, 2, noting(partial, stored), SMALL_CHUNKS)
     output.unlink()
-    assert count_corpus(corpus, output, 1).tolist() == by_hand
-    assert not partial.exists()
+    if stopped_at != 0:
+        partial.write_bytes(stored[-1 if stopped_at is None else stopped_at])
+    (tmp_path / ".counts.npy.partial.npz.4711.tmp").write_bytes(b"half")
+    (tmp_path / ".counts.npy.4711.tmp").write_bytes(b"half")
+    reported: list[CountsSoFar] = []
+    counts = count_corpus(corpus, output, 1, reported.append, 3 * SMALL_CHUNKS)
+    assert (reported[0].n_bytes > 0) == (stopped_at != 0)
+    assert (len(reported) == 1) == (stopped_at is None), "a run killed before its very end only writes"
+    assert counts.tolist() == np.load(output).tolist() == by_hand
+    assert {path.name for path in tmp_path.iterdir()} - {".counts.npy.partial.npz.4711.tmp"} == {"counts.npy"}
 
 
 def test_lines_of_any_length(tmp_path, monkeypatch):
@@ -251,15 +190,6 @@ def test_the_command(model, texts, by_hand, tmp_path, atlas, monkeypatch):
     Path("latin.txt").write_bytes("café\n".encode("latin-1"))
     notices.forget()
     assert "no UTF-8" in atlas("count-tokens", model, "latin.txt").err
-
-
-def test_the_command_with_gpt2(gpt2_weights, tmp_path, atlas, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("models.yml").write_text("[]")
-    text = tmp_path / "text.txt"
-    text.write_text(some_text(300), "utf-8")
-    assert atlas("count-tokens", gpt2_weights, text, "-o", "new.npy", "--jobs", 1).code == 0
-    assert np.load("new.npy").tolist() == counted_by_hand(gpt2_weights / "tokenizer.json", [text], 50257)
 
 
 def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
@@ -348,21 +278,20 @@ def test_datasets_that_cannot_be_read_are_refused(hub):
             open_sources([name])
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_progress_in_lines(model, texts, monkeypatch, capsys, known):
-    corpus = corpus_of(model, texts[:1] if known else texts[2:3])
+def test_progress_in_lines(model, texts, monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    with counting.progress(corpus) as report:
+    with counting.progress(corpus_of(model, texts[:1])) as report:
         for seconds, n_bytes in [(0, 3e3), (5, 4e3), (11, 5e3), (12, 6e3), (22, 7e3)]:
             now[0] = seconds
             report(CountsSoFar(np.zeros(1, np.int64), counting.Position(), int(n_bytes)))
     total = f"{texts[0].stat().st_size / 1e3:.1f} kB"
-    lines = ["going on after 3.0 kB", "counting: 5.0 kB", "counting: 7.0 kB"]
-    if known:
-        so_far = [f"{line} of {total}, about {left} min left" for line, left in zip(lines[1:], (1, 2), strict=True)]
-        lines = [f"counting: {total}", lines[0], *so_far]
-    assert capsys.readouterr().err.splitlines() == lines
+    assert capsys.readouterr().err.splitlines() == [
+        f"counting: {total}",
+        "going on after 3.0 kB",
+        f"counting: 5.0 kB of {total}, about 1 min left",
+        f"counting: 7.0 kB of {total}, about 2 min left",
+    ]
 
 
 def test_a_tokenizer_without_its_token_for_unknown_words_is_a_sentence(tmp_path):

@@ -10,11 +10,14 @@ from wordfreq import get_frequency_dict
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources import Files, in_folder
+from generators.cli import BAD_INPUT
+from generators.compute.results import Store
 from generators.tokens.frequency import COUNTS, TokenFrequency, token_frequencies
 from generators.tokens.readable import readable_form
 from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import Token, assemble
-from tests.tokens.test_vocabulary import MINILM_SIZE, in_package, vocabulary_in
+from tests.checkpoints import Sizes, write_checkpoint
+from tests.tokens.test_vocabulary import MINILM_SIZE, in_package
 
 WORDS = (b" the", b" The", b"the", b" magikarp", b" qqqzzzqqq", b" 2015", b" don't", b" \xe2", b" na\xc3\xafve", b" ")
 WORD_VOCABULARY = assemble(
@@ -97,16 +100,6 @@ def test_a_vocabulary_is_taken_for_english_by_its_own_words(tmp_path, english, o
     assert sources(token_frequencies(in_folder(tmp_path), "counts", vocabulary, len(tokens))) == ["index"]
 
 
-def test_word_frequencies_of_gpt2(gpt2_weights):
-    vocabulary = vocabulary_in(gpt2_weights)
-    words, index = token_frequencies(in_folder(gpt2_weights), "wordfreq", vocabulary, len(vocabulary.raw_bytes))
-    assert words.coverage == pytest.approx(0.617, abs=0.002)
-    assert index.coverage == 1.0
-    known = np.isfinite(words.log_frequency)
-    assert all(vocabulary.raw_bytes[i].startswith(b" ") for i in np.flatnonzero(known))
-    assert words.log_frequency[262] == pytest.approx(np.log(0.0537), abs=0.01)
-
-
 def test_word_frequencies_of_minilm_are_those_of_wordfreq_itself(minilm):
     from wordfreq import word_frequency
 
@@ -153,3 +146,18 @@ def test_files_that_are_no_arrays_are_refused(part, tmp_path):
     path.unlink()
     with pytest.raises(InputError, match=r"mine\.npy"):
         token_frequencies(in_folder(tmp_path), "index", None, 3, tmp_path / "mine.npy")
+
+
+def test_counts_that_the_user_names_decide_the_finding_and_its_key_alone(tmp_path, atlas):
+    write_checkpoint(tmp_path / "model", sizes=Sizes(vocab_size=160))
+    named = counted(tmp_path / "counts.npy", np.arange(160))
+    found = []
+    for counts in ((), ("--counts", named)):
+        assert atlas("compute", tmp_path / "model", *counts, "--results", tmp_path / "results").code == 0
+        found.append([Store(tmp_path / "results").finding("model", name) for name in ("frequency", "helix")])
+    (by_index, before), (by_corpus, after) = found
+    assert (by_index.metrics["source"], by_corpus.metrics["source"]) == ("index", "corpus")
+    assert by_index.key != by_corpus.key
+    assert before.key == after.key
+    for models, counts in (([tmp_path / "model"], tmp_path / "no.npy"), ([], named)):  # absent, or of no one model
+        assert atlas("compute", *models, "--counts", counts, "--results", tmp_path / "results").code == BAD_INPUT

@@ -120,24 +120,12 @@ def a_vocabulary(*raw_bytes: bytes, marked: bool = False) -> ModelVocabulary:
 @pytest.mark.parametrize(
     "raw, shown",
     [
-        (b" the", "␠the"),
-        (b"\n\n", "␊␊"),
-        (b"\t", "␉"),
-        (b"\0\x1b\x7f", "␀␛␡"),
-        ("\x85".encode(), r"\u{0085}"),
-        (b"\\n", r"\\n"),
-        (b"\xe2\x80", r"\xE2\x80"),
-        ("龍".encode() + b"\xe5", r"龍\xE5"),
-        (b"\xed\xa0\x80", r"\xED\xA0\x80"),
-        ("e\u0301".encode(), r"e\u{0301}"),
-        ("é".encode(), "é"),
-        ("\u00a0\u200b\u202e".encode(), r"\u{00A0}\u{200B}\u{202E}"),
-        ("␠".encode(), r"\u{2420}"),
-        ("שלום".encode(), "שלום"),
+        (b" the\n\n\t\0\x1b\x7f\\n", r"␠the␊␊␉␀␛␡\\n"),
+        ("龍".encode() + b"\xe5\xe2\x80\xed\xa0\x80", r"龍\xE5\xE2\x80\xED\xA0\x80"),
+        ("\x85e\u0301\u00a0\u200b\u202e".encode(), r"\u{0085}e\u{0301}\u{00A0}\u{200B}\u{202E}"),
+        ("␠\U000e0041\u212b".encode(), r"\u{2420}\u{E0041}\u{212B}"),
         ("👩\u200d👧".encode(), r"👩\u{200D}👧"),
-        ("\U000e0041".encode(), r"\u{E0041}"),
-        ("\u212b".encode(), r"\u{212B}"),
-        ("\ufffd".encode(), "\ufffd"),
+        ("éשלום\ufffd".encode(), "éשלום\ufffd"),
         (b"", ""),
     ],
 )
@@ -162,8 +150,6 @@ def test_every_character_and_any_bytes_can_be_seen_and_read_back():
 def test_all_of_gpt2(gpt2):
     assert len({*gpt2.readable}) == len(gpt2.raw_bytes) == GPT2_SIZE
     assert [bytes_of(form) for form in gpt2.readable] == [*gpt2.raw_bytes]
-    for form in gpt2.readable:
-        assert_visible(form)
     known = {0: "!", 198: "␊", 220: "␠", 262: "␠the", 628: "␊␊", 50256: "<|endoftext|>"}
     assert {i: gpt2.readable[i] for i in known} == known
     assert np.flatnonzero(gpt2.special).tolist() == [50256]
@@ -201,7 +187,6 @@ def test_all_of_minilm(minilm_vocabulary):
     continued = np.array([form.startswith("##") and len(form) > 2 for form in v.readable])
     assert (v.marks_space == ~continued).all()
     for form, text, inside in zip(v.readable, v.raw_bytes, continued, strict=True):
-        assert_visible(form)
         assert bytes_of(form.removeprefix("##") if inside else form) == text
     assert {v.readable[i] for i in np.flatnonzero(v.special)} == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
     assert sum(form.startswith("[unused") for form in v.readable) == UNUSED
@@ -303,8 +288,6 @@ def test_hostile_tokens(tmp_path):
     assert v.raw_bytes == HOSTILE_BYTES
     assert [bytes_of(form) for form in v.readable] == [*HOSTILE_BYTES]
     assert len({*v.readable}) == len(strings)
-    for form in v.readable:
-        assert_visible(form)
     for i in range(len(strings)):
         assert all(v.pair_group(i, j) in PAIR_GROUPS for j in range(len(strings)))
 
@@ -349,8 +332,6 @@ def test_containing_by_spelling_and_pairs_of_minilm(minilm_vocabulary):
     assert {v.readable[i] for i in v.containing(of["magic"], 9)} == {"magical", "magician"}
     assert v.containing(of["magic"], 1) == (min(of["magical"], of["magician"]),)
     assert v.containing(of["[PAD]"], 9) == ()
-    v = minilm_vocabulary
-    of = {form: i for i, form in enumerate(v.readable)}
     pairs = {("##s", "s"): "leading space", ("extensions", "extension"): "plural", ("[MASK]", "bert"): "other"}
     assert {pair: v.pair_group(of[pair[0]], of[pair[1]]) for pair in pairs} == pairs
 
@@ -359,23 +340,18 @@ def test_containing_by_spelling_and_pairs_of_minilm(minilm_vocabulary):
     "u, v, group",
     [
         (b" the", b"the", "leading space"),
-        (b"the", b" the", "leading space"),
         (b" \x80", b"\x80", "leading space"),
-        (b"\x80", b"\x81", "byte or unprintable"),
         (b"\x80", b"cat", "byte or unprintable"),
         (b"cat", b"\n", "byte or unprintable"),
         ("\u200b".encode(), b"cat", "byte or unprintable"),
         (b" cats", b" cat", "plural"),
-        (b"cat", b" cats", "plural"),
         (b" boxes", b"box", "plural"),
         (b"1s", b"1", "other"),
         (b" CAT", b"cat", "case"),
-        (b" The", b" the", "case"),
         (b"STRASSE", "straße".encode(), "case"),
         (b" 1999", b"2000", "digits"),
         (b"1", b"a", "other"),
         (b" cat", b" dog", "other"),
-        (b" ", b"s", "other"),
         (b" ", b"  ", "leading space"),
     ],
 )
