@@ -21,7 +21,6 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 Sizes = Mapping[str, int]  # sizes of the axes named by `Architecture.sizes`
 
 NORM_READ_BY = {"attn.q": "ln1", "attn.k": "ln1", "attn.v": "ln1", "mlp.in": "ln2", "mlp.gate": "ln2"}
-NORMED_AFTER = {"attn.q": "attn.q_norm", "attn.k": "attn.k_norm"}
 
 
 @dataclass(frozen=True)
@@ -131,11 +130,11 @@ class Family:
             `first_block_slots` where the first block differs (None: it has no such thing), `second_block_slots`
             where the second does.
         at: where in config.json the settings are (`text_config`); empty at the top.
+        model_types: what config.json says; if empty, what the name says.
         defaults: what the family's own software takes where config.json is silent.
         second_names: key of config.json -> what older files call it.
         aliases: endings of tensor names, and what older files write instead.
         without: role -> why there is none.
-        stack: which half of a pair it is (`encoder`), empty where a checkpoint is one model.
         ignores: switches that change nothing a table describes, or that the family's own software never reads.
         variant: the table for one config, where its switches change the layout; may refuse it.
         extra: further fields of `Architecture` from the settings and those already read.
@@ -143,11 +142,11 @@ class Family:
     """
 
     name: str
-    model_types: tuple[str, ...]
     prefixes: tuple[str, ...]
     config: Mapping[str, str]
     slots: Slots
     block_slots: Slots
+    model_types: tuple[str, ...] = ()
     first_block_slots: Mapping[str, Slot | None] = field(default_factory=lambda: EMPTY)
     second_block_slots: Slots = field(default_factory=lambda: EMPTY)
     causal: bool = True
@@ -160,11 +159,19 @@ class Family:
     second_names: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     aliases: tuple[tuple[str, str], ...] = ()
     without: Mapping[str, str] = field(default_factory=lambda: EMPTY)
-    stack: str = ""
     ignores: tuple[str, ...] = ()
     variant: Callable[["Family", ModelConfig], "Family"] | None = None
     extra: Callable[[ModelConfig, Mapping[str, Any]], Mapping[str, Any]] | None = None
     bare_norms: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.model_types:
+            object.__setattr__(self, "model_types", (self.name.partition("--")[0],))
+
+    @property
+    def stack(self) -> str:
+        """Return which half of a pair it is (`encoder`), empty where a checkpoint is one model."""
+        return self.name.partition("--")[2]
 
     def with_slots(self, change: Callable[[Slot], Slot], keep: Callable[[Slot], bool] = lambda _: True) -> "Family":
         """Return the same family with its slots changed, those left out that are not to be kept."""
@@ -198,11 +205,12 @@ class Family:
     def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
         yield from self.slots.items()
         for i in range(n_layer):
-            differing = self.first_block_slots if i == 0 else self.second_block_slots if i == 1 else EMPTY
-            slots = {**self.block_slots, **differing}
-            for role, slot in slots.items():
-                if slot is not None:
-                    yield f"blocks.{i}.{role}", slot.in_layer(i)
+            for role, slot in self._in_block(str(i)).items():
+                yield f"blocks.{i}.{role}", slot.in_layer(i)
+
+    def _in_block(self, layer: str) -> Slots:
+        differing = {"0": self.first_block_slots, "1": self.second_block_slots}.get(layer, EMPTY)
+        return {role: slot for role, slot in {**self.block_slots, **differing}.items() if slot is not None}
 
     def expects(self, role: str) -> list[str]:
         """Return what the family has in front of and next to a role, without which it can't be computed with.
@@ -210,38 +218,28 @@ class Family:
         That is the norm whose output a matrix reads, the bias of what it gives, and the norm right after that.
         Matrices that write to the stream expect nothing: their biases change nothing that is read from them.
         """
-        block, _, inner = role.rpartition(".attn.") if ".attn." in role else role.rpartition(".mlp.")
-        kind = f"{'attn' if '.attn.' in role else 'mlp'}.{inner}"
         if role == "unembedding":
-            return self._there(["final_norm.gain", "final_norm.bias", "unembedding.bias"])
-        if kind not in NORM_READ_BY:
+            expected = ("final_norm.gain", "final_norm.bias", "unembedding.bias")
+            return [each for each in expected if each in self.slots]
+        *_, layer, inner = ("", *role.split(".", 2))
+        if inner not in NORM_READ_BY:
             return []
-        norm = f"{block}.{NORM_READ_BY[kind]}"
-        after = [f"{block}.{NORMED_AFTER[kind]}.gain"] if kind in NORMED_AFTER else []
-        return self._there([f"{norm}.gain", f"{norm}.bias", f"{role}.bias", *after])
-
-    def _there(self, roles: list[str]) -> list[str]:
-        return [role for role in roles if self._has(role)]
-
-    def _has(self, role: str) -> bool:
-        if not role.startswith("blocks."):
-            return role in self.slots
-        _, layer, inner = role.split(".", 2)
-        special = self.first_block_slots if layer == "0" else EMPTY
-        return (special[inner] if inner in special else self.block_slots.get(inner)) is not None
+        read = NORM_READ_BY[inner]
+        expected = (f"{read}.gain", f"{read}.bias", f"{inner}.bias", f"{inner}_norm.gain")
+        return [f"blocks.{layer}.{each}" for each in expected if each in self._in_block(layer)]
 
 
 def like(base: Family, name: str, **changed: Any) -> Family:
     """Return a family built like another: mappings are merged (None takes a role away), all else is replaced.
 
-    Its type of model is called as it is itself, unless `model_types` names others.
+    Its type of model is what its name says, unless `model_types` names others.
     """
     for key in ("config", "slots", "block_slots", "defaults", "without", "first_block_slots"):
         if key in changed:
             merged = {**getattr(base, key), **changed[key]}
             keep_none = key in ("defaults", "first_block_slots")
             changed[key] = merged if keep_none else {k: v for k, v in merged.items() if v is not None}
-    return replace(base, **{"name": name, "model_types": (name,), **changed})
+    return replace(base, **{"name": name, "model_types": (), **changed})
 
 
 def changed(base: Family, **changes: Any) -> Family:
@@ -271,11 +269,11 @@ SIZES = {  # names in most configs
 }
 
 
-def norm(role: str, tensor: str, bias: bool = True, plus: float = 0.0, when: str = "") -> dict[str, Slot]:
-    slots = {f"{role}.gain": Slot(f"{tensor}.weight", "d", plus=plus)}
-    if bias:
-        slots[f"{role}.bias"] = Slot(f"{tensor}.bias", "d", when=when)
-    return slots
+def norm(
+    role: str, tensor: str, bias: bool = True, plus: float = 0.0, when: str = "", axis: str = "d"
+) -> dict[str, Slot]:
+    gain, shift = Slot(f"{tensor}.weight", axis, plus=plus), Slot(f"{tensor}.bias", axis, when=when)
+    return {f"{role}.gain": gain, **({f"{role}.bias": shift} if bias else {})}
 
 
 AXES = {"attn.q": "a", "attn.k": "b", "attn.v": "b", "attn.o": "a", "mlp.in": "f", "mlp.gate": "f", "mlp.out": "f"}
@@ -300,6 +298,10 @@ def _with_bias(role: str, tensor: str, weight: Slot, axis: str, bias: bool | str
         return {role: weight}
     when = bias if isinstance(bias, str) else weight.when
     return {role: weight, f"{role}.bias": Slot(f"{tensor}.bias", axis, part=weight.part, when=when)}
+
+
+QKV = {f"attn.{name}": f"{name}_proj" for name in "qkv"}  # what most software calls these matrices
+QKVO = {**QKV, "attn.o": "out_proj"}
 
 
 def linears(place: str, names: Mapping[str, str], **how: Any) -> dict[str, Slot]:

@@ -1,6 +1,7 @@
 """What config.json says of rotations and windows, in the words of several generations of software."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from generators.base.architecture import Rotary
@@ -14,15 +15,24 @@ Fields = Mapping[str, Any]  # fields of Architecture read so far
 
 
 def same_in_all_layers(
-    settings: ModelConfig, fields: Fields, adjacent: bool = False, part_key: str | None = None
+    settings: ModelConfig,
+    fields: Fields,
+    kinds: Sequence[str] | None = None,
+    adjacent: bool = False,
+    part_key: str | None = None,
 ) -> Mapping[str, Any]:
+    """Return one rotation for all layers, and windows; `kinds` are those of layers where config.json doesn't say."""
     turns = rotation(settings, fields, adjacent=adjacent, part_key=part_key)
-    return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"])}
+    return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"], kinds)}
 
 
-def part_of_each_head(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    """Return the same for a model that turns only the first channels of a head."""
-    return same_in_all_layers(settings, fields, part_key=PART)
+part_of_each_head = partial(same_in_all_layers, part_key=PART)
+neighbors = partial(same_in_all_layers, adjacent=True)
+
+
+def in_turn(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+    """Return the same for a model in which every second layer sees all keys."""
+    return same_in_all_layers(settings, fields, all_keys_every(2, fields["n_layer"]))
 
 
 def rotation(
@@ -97,6 +107,17 @@ def layer_kinds(settings: ModelConfig, n_layer: int, otherwise: Sequence[str]) -
     return kinds[:n_layer]
 
 
+def by_kind(settings: ModelConfig, fields: Fields, turns: Mapping[str, Rotary | None], nth: int) -> Mapping[str, Any]:
+    """Return rotations and windows; every nth layer sees all keys, unless config.json says which do."""
+    n_layer = fields["n_layer"]
+    kinds = layer_kinds(settings, n_layer, all_keys_every(nth, n_layer))
+    return {"rotary": tuple(turns[kind] for kind in kinds), "windows": windows(settings, n_layer, kinds)}
+
+
+def all_keys_every(nth: int, n_layer: int) -> list[str]:
+    return [SLIDING if (i + 1) % nth else FULL for i in range(n_layer)]
+
+
 def windows(settings: ModelConfig, n_layer: int, otherwise: Sequence[str] | None = None) -> tuple[int | None, ...]:
     """Return how many keys a query sees in each layer, None where it sees all; empty if it sees all everywhere."""
     size = settings.get("sliding_window")
@@ -106,9 +127,3 @@ def windows(settings: ModelConfig, n_layer: int, otherwise: Sequence[str] | None
         return ()
     width = settings.size("sliding_window")
     return tuple(width if kind == SLIDING else None for kind in kinds)
-
-
-def windows_above(settings: ModelConfig, n_layer: int) -> tuple[int | None, ...]:
-    first = settings.get("max_window_layers")
-    first = first if isinstance(first, int) else 0
-    return windows(settings, n_layer, [SLIDING if i >= first else FULL for i in range(n_layer)])

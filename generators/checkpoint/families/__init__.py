@@ -1,7 +1,7 @@
 """One table per architecture family: role -> tensor. Adding a family is adding a file to this folder.
 
-Every module here that holds `FAMILIES`, a tuple of tables, is found by listing the folder. Where no table knows a
-model, its token embedding is found by name and size (`untabled`).
+Every table in a module here is found by listing the folder. Where no table knows a model, its token embedding is
+found by name and size (`untabled`).
 """
 
 import pkgutil
@@ -24,10 +24,9 @@ class UnknownFamilyError(InputError):
 
 @cache
 def families() -> tuple[Family, ...]:
-    found: list[Family] = []
-    for module in pkgutil.iter_modules(__path__):
-        found += getattr(import_module(f"{__name__}.{module.name}"), "FAMILIES", ())
-    return tuple(found)
+    modules = (import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+    found = {id(table): table for module in modules for table in vars(module).values() if isinstance(table, Family)}
+    return tuple(found.values())
 
 
 def choose_family(config: Mapping[str, Any], family: str | None, stack: str | None = None) -> Family:

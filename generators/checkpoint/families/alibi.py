@@ -141,5 +141,3 @@ FALCON = like(
     variant=_falcon,
     extra=_falcon_numbers,
 )
-
-FAMILIES = (BLOOM, MPT, FALCON)

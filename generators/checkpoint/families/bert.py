@@ -7,6 +7,7 @@ from typing import Any
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.families.llama import ROTATES
 from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation
 
@@ -22,7 +23,6 @@ def _as_set(family: Family, settings: ModelConfig) -> Family:
 
 BERT = Family(
     name="bert",
-    model_types=("bert",),
     prefixes=("", "bert."),
     config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
@@ -47,7 +47,7 @@ BERT = Family(
 )
 
 
-def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
+def _after_padding(family: Family, rows: int) -> Family:
     table = replace(family.slots["position_embedding"], skip=rows)
     return changed(family, slots={"position_embedding": table})
 
@@ -64,7 +64,7 @@ def padding_rows(settings: ModelConfig) -> int:
 
 
 def _padded(family: Family, settings: ModelConfig) -> Family:
-    return after_padding(_as_set(family, settings), settings, padding_rows(settings))
+    return _after_padding(_as_set(family, settings), padding_rows(settings))
 
 
 def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
@@ -134,10 +134,6 @@ DISTILBERT = like(
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 
-def _embedding_norm(tensor: str) -> dict[str, Slot]:
-    return {"embedding_norm.gain": Slot(f"{tensor}.weight", "e"), "embedding_norm.bias": Slot(f"{tensor}.bias", "e")}
-
-
 def _projection(tensor: str) -> dict[str, Slot]:
     return {
         "embedding_projection": Slot(f"{tensor}.weight", "e d", transposed=True),
@@ -149,7 +145,7 @@ OWN_WIDTH = {
     "position_embedding": Slot("embeddings.position_embeddings.weight", "n e"),
     "token_embedding": Slot("embeddings.word_embeddings.weight", "V e"),
     "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t e"),
-    **_embedding_norm("embeddings.LayerNorm"),
+    **norm("embedding_norm", "embeddings.LayerNorm", axis="e"),
 }
 NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection is between it and attention
 
@@ -207,10 +203,6 @@ MPNET_PADDING = 2  # its software counts from 2 whatever padding the config give
 BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever buckets the config gives
 
 
-def _mpnet(family: Family, settings: ModelConfig) -> Family:
-    return after_padding(_as_set(family, settings), settings, MPNET_PADDING)
-
-
 def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("relative_attention_num_buckets", BUCKETS.count)
     return {"n_ctx": fields["n_ctx"] - MPNET_PADDING, "buckets": BUCKETS}
@@ -227,7 +219,7 @@ MPNET = like(
         "attn.relative_bias": Slot("encoder.relative_attention_bias.weight", "r h"),
     },
     defaults={"relative_attention_num_buckets": 32},
-    variant=_mpnet,
+    variant=lambda family, settings: _after_padding(_as_set(family, settings), MPNET_PADDING),
     extra=_mpnet_numbers,
 )
 
@@ -237,19 +229,13 @@ UNMASKED = 1 - 0.15 * 0.8  # share of embeddings left by the masking that ESM wa
 def _esm(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model that rotates, or adds a table of positions."""
     kind = settings.one_of("position_embedding_type", ("absolute", "rotary"))
-    chosen = changed(family, causal=settings.flag("is_decoder"), slots=_esm_norms(settings))
+    before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
+    chosen = changed(family, causal=settings.flag("is_decoder"), slots=before)
     if kind == "absolute":
-        return after_padding(chosen, settings, padding_rows(settings))
-    from generators.checkpoint.families.llama import ROTATES
-
+        return _after_padding(chosen, padding_rows(settings))
     return changed(
         chosen, positions="rotary", slots={"position_embedding": None}, without={"position_embedding": ROTATES}
     )
-
-
-def _esm_norms(settings: ModelConfig) -> dict[str, Slot]:
-    before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
-    return {**before, **norm("final_norm", "encoder.emb_layer_norm_after")}
 
 
 def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
@@ -265,12 +251,9 @@ ESM = like(
     BERT,
     "esm",
     prefixes=("esm.", ""),
-    slots=NO_TYPES,
+    slots={**NO_TYPES, **norm("final_norm", "encoder.emb_layer_norm_after")},
     block_slots={**norm("ln1", f"{LAYER}.attention.LayerNorm"), **norm("ln2", f"{LAYER}.LayerNorm")},
-    first_block_slots={
-        "ln1.gain": norm("ln1", f"{LAYER}.attention.LayerNorm")["ln1.gain"],
-        "ln1.bias": norm("ln1", f"{LAYER}.attention.LayerNorm")["ln1.bias"],
-    },
+    first_block_slots=norm("ln1", f"{LAYER}.attention.LayerNorm"),
     post_norm=False,
     defaults={"position_embedding_type": "absolute", "rope_theta": 10000.0},
     variant=_esm,
@@ -286,14 +269,11 @@ MIXED = (
 def _deberta(family: Family, settings: ModelConfig) -> Family:
     """Return the table with or without a table of positions, and of distances."""
     relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
-    slots: dict[str, Slot | None] = {} if settings.get("type_vocab_size") else dict(NO_TYPES)
+    slots: dict[str, Slot | None] = {} if settings.get("type_vocab_size") else {**NO_TYPES}
     if relative:
         slots["relative_embedding"] = Slot("encoder.rel_embeddings.weight", "r d")
     if relative and "layer_norm" in str(settings.get("norm_rel_ebd") or ""):
-        slots |= {
-            "relative_norm.gain": Slot("encoder.LayerNorm.weight", "d"),
-            "relative_norm.bias": Slot("encoder.LayerNorm.bias", "d"),
-        }
+        slots |= norm("relative_norm", "encoder.LayerNorm")
     without = {}
     if not added:
         slots["position_embedding"], without = None, {"position_embedding": MIXED}
@@ -331,12 +311,10 @@ DEBERTA = like(
     BERT,
     "deberta-v2",
     prefixes=("deberta.", ""),
-    block_slots={
-        **linears(f"{LAYER}.attention.self", {"attn.q": "query_proj", "attn.k": "key_proj", "attn.v": "value_proj"}),
-    },
+    block_slots=linears(
+        f"{LAYER}.attention.self", {"attn.q": "query_proj", "attn.k": "key_proj", "attn.v": "value_proj"}
+    ),
     defaults={"position_biased_input": True, "layer_norm_eps": 1e-7},
     variant=_deberta,
     extra=_deberta_numbers,
 )
-
-FAMILIES = (BERT, ROBERTA, XLM_ROBERTA_XL, MEGATRON, ERNIE, DISTILBERT, ALBERT, ELECTRA, MPNET, ESM, DEBERTA)

@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, norm
+from generators.checkpoint.roles import QKV, Family, Slot, changed, fused, like, linear, linears, norm
 
 GPT_CONFIG = {
     "n_layer": "n_layer",
@@ -27,7 +27,6 @@ def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, An
 
 GPT2 = Family(
     name="gpt2",
-    model_types=("gpt2",),
     prefixes=("", "transformer."),
     config=GPT_CONFIG,
     slots={
@@ -119,7 +118,7 @@ GPT_NEO = like(
         "n_ctx": "max_position_embeddings",
     },
     block_slots={
-        **linears("h.{i}.attn.attention", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj"}, bias=False),
+        **linears("h.{i}.attn.attention", QKV, bias=False),
         **dict.fromkeys(("attn.q.bias", "attn.k.bias", "attn.v.bias")),
         **linear("attn.o", "h.{i}.attn.attention.out_proj"),
         **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}),
@@ -148,5 +147,3 @@ CTRL = like(
     defaults={"layer_norm_epsilon": 1e-6},
     extra=lambda settings, fields: {"embedding_scale": fields["d_model"] ** 0.5},
 )
-
-FAMILIES = (GPT2, GPT1, GPT_BIGCODE, GPT_NEO, CTRL)

@@ -35,7 +35,6 @@ def _own_norm(role: str, tensor: str) -> dict[str, Slot]:
 
 MODERNBERT = Family(
     name="modernbert",
-    model_types=("modernbert",),
     prefixes=("model.", ""),
     config={**SIZES, "norm_eps": "norm_eps"},
     slots={
@@ -65,5 +64,3 @@ MODERNBERT = Family(
     ignores=("position_embedding_type",),
     extra=_numbers,
 )
-
-FAMILIES = (MODERNBERT,)

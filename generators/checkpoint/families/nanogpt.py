@@ -20,5 +20,3 @@ NANOGPT = like(
     defaults={"bias": True},
     extra=None,
 )
-
-FAMILIES = (NANOGPT,)

@@ -16,6 +16,7 @@ FOLDED = (
 ATTENTION_ONLY = "This model has attention alone, no MLPs."
 OTHER_TOKENS = "This model's outputs are other tokens than its inputs."
 ATTN, MLP = "blocks.{i}.attn", "blocks.{i}.mlp"
+NORM_ROLES = ("ln1.gain", "ln1.bias", "ln2.gain", "ln2.bias")
 MLPS = ("mlp.in", "mlp.in.bias", "mlp.gate", "mlp.out", "mlp.out.bias", "ln2.gain", "ln2.bias")
 NORMS: Mapping[str, Norm] = {"LN": "layer", "LNPre": "layer", "RMS": "rms", "RMSPre": "rms"}
 # Options of its software that the atlas doesn't read.
@@ -52,12 +53,9 @@ def _as_saved(family: Family, settings: ModelConfig) -> Family:
     for cap in ("attn_scores_soft_cap", "output_logits_soft_cap"):
         settings.must_be(cap, -1.0, 0.0, None)
     settings.ignore(*UNUSED)
-    absent: dict[str, str] = {}
-    absent |= (
-        dict.fromkeys(("ln1.gain", "ln1.bias", "ln2.gain", "ln2.bias"), FOLDED) if settings.flag("folded") else {}
-    )
-    absent |= dict.fromkeys(MLPS, ATTENTION_ONLY) if settings.flag("attn_only") else {}
-    outside = dict.fromkeys(("final_norm.gain", "final_norm.bias"), FOLDED) if settings.flag("final_folded") else {}
+    absent = dict.fromkeys(NORM_ROLES if settings.flag("folded") else (), FOLDED)
+    absent |= dict.fromkeys(MLPS if settings.flag("attn_only") else (), ATTENTION_ONLY)
+    outside = dict.fromkeys(("final_norm.gain", "final_norm.bias") if settings.flag("final_folded") else (), FOLDED)
     if settings.get("d_vocab_out") not in (None, settings.get("d_vocab")):
         outside |= dict.fromkeys(("unembedding", "unembedding.bias"), OTHER_TOKENS)
     reasons = {**{f"blocks.*.{role}": why for role, why in absent.items()}, **outside}
@@ -71,23 +69,21 @@ def _as_saved(family: Family, settings: ModelConfig) -> Family:
 
 def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what scores are multiplied by: `attn_scale` divides them, and -1 means the root of a head's width."""
-    scale = settings.get("attn_scale")
+    usual, scale = fields["d_head"] ** 0.5, settings.get("attn_scale")
     if settings.get("use_attn_scale") is False:
         scale = 1.0
     if scale in (None, -1):
-        scale = fields["d_head"] ** 0.5
+        scale = usual
     if isinstance(scale, bool) or not isinstance(scale, int | float) or not scale > 0:
         raise InputError(f"The cfg gives {scale!r} as attn_scale, not a number above 0.")
-    usual = abs(scale - fields["d_head"] ** 0.5) < 1e-6 * scale
     return {
-        "score_scale": None if usual else 1 / scale,
+        "score_scale": None if abs(scale - usual) < 1e-6 * scale else 1 / scale,
         "scaled_by_layer": settings.flag("scale_attn_by_inverse_layer_idx"),
     }
 
 
 TRANSFORMER_LENS = Family(
     name="transformer_lens",
-    model_types=("transformer_lens",),
     prefixes=("",),
     config={
         "n_layer": "n_layers",
@@ -131,5 +127,3 @@ TRANSFORMER_LENS = Family(
     variant=_as_saved,
     extra=_scores,
 )
-
-FAMILIES = (TRANSFORMER_LENS,)

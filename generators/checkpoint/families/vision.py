@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, like, linear, linears, norm
+from generators.checkpoint.roles import QKVO, SIZES, Family, Slot, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields
 
 LAYER = "encoder.layer.{i}"
@@ -22,7 +22,6 @@ def _patches(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 
 VIT = Family(
     name="vit",
-    model_types=("vit",),
     prefixes=("vit.", ""),
     config={
         "n_layer": "num_hidden_layers",
@@ -95,7 +94,6 @@ TOWER = "encoder.layers.{i}"
 
 CLIP_TEXT = Family(
     name="clip--text",
-    model_types=("clip",),
     prefixes=("text_model.", ""),
     config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
@@ -106,13 +104,10 @@ CLIP_TEXT = Family(
     block_slots={
         **norm("ln1", f"{TOWER}.layer_norm1"),
         **norm("ln2", f"{TOWER}.layer_norm2"),
-        **linears(
-            f"{TOWER}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
-        ),
+        **linears(f"{TOWER}.self_attn", QKVO),
         **linears(f"{TOWER}.mlp", {"mlp.in": "fc1", "mlp.out": "fc2"}),
     },
     at="text_config",
-    stack="text",
     defaults={
         "num_hidden_layers": 12,
         "num_attention_heads": 8,
@@ -126,7 +121,6 @@ CLIP_TEXT = Family(
 CLIP_VISION = like(
     CLIP_TEXT,
     "clip--vision",
-    model_types=("clip",),
     prefixes=("vision_model.", ""),
     config={"n_ctx": None, "vocab_size": None},
     slots={
@@ -137,7 +131,6 @@ CLIP_VISION = like(
     },
     at="vision_config",
     causal=False,
-    stack="vision",
     defaults={"num_attention_heads": 12, "hidden_size": 768, "image_size": 224, "patch_size": 32},
     without=SEES,
     extra=_patches,
@@ -146,7 +139,6 @@ CLIP_VISION = like(
 SIGLIP_TEXT = like(
     CLIP_TEXT,
     "siglip--text",
-    model_types=("siglip",),
     causal=False,
     defaults={
         "num_attention_heads": 12,
@@ -160,7 +152,6 @@ SIGLIP_TEXT = like(
 SIGLIP_VISION = like(
     CLIP_VISION,
     "siglip--vision",
-    model_types=("siglip",),
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
         "embedding_norm.gain": None,
@@ -175,14 +166,12 @@ def _grid(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     return {"n_ctx": settings.size("num_patches"), "tied": False}
 
 
-SIGLIP2_TEXT = like(SIGLIP_TEXT, "siglip2--text", model_types=("siglip2",))
-SIGLIP2_VISION = like(
-    SIGLIP_VISION, "siglip2--vision", model_types=("siglip2",), defaults={"num_patches": 256}, extra=_grid
-)
+SIGLIP2_TEXT = like(SIGLIP_TEXT, "siglip2--text")
+SIGLIP2_VISION = like(SIGLIP_VISION, "siglip2--vision", defaults={"num_patches": 256}, extra=_grid)
 
 
 def _alone(half: Family, *kinds: str) -> Family:
-    return like(half, kinds[0], model_types=kinds, at="", stack="")
+    return like(half, kinds[0], model_types=kinds, at="")
 
 
 CLIP_TEXT_ALONE = _alone(CLIP_TEXT, "clip_text_model")
@@ -190,23 +179,3 @@ CLIP_VISION_ALONE = _alone(CLIP_VISION, "clip_vision_model")
 SIGLIP_TEXT_ALONE = _alone(SIGLIP_TEXT, "siglip_text_model", "siglip2_text_model")
 SIGLIP_VISION_ALONE = _alone(SIGLIP_VISION, "siglip_vision_model")
 SIGLIP2_VISION_ALONE = _alone(SIGLIP2_VISION, "siglip2_vision_model")
-
-FAMILIES = (
-    VIT,
-    DEIT,
-    DINOV2,
-    DINOV2_WITH_REGISTERS,
-    VIT_MAE,
-    VIT_MSN,
-    CLIP_TEXT,
-    CLIP_VISION,
-    SIGLIP_TEXT,
-    SIGLIP_VISION,
-    SIGLIP2_TEXT,
-    SIGLIP2_VISION,
-    CLIP_TEXT_ALONE,
-    CLIP_VISION_ALONE,
-    SIGLIP_TEXT_ALONE,
-    SIGLIP_VISION_ALONE,
-    SIGLIP2_VISION_ALONE,
-)
