@@ -37,10 +37,10 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
     """
     wanted = family or config.get("model_type")
     named = [known for known in families() if wanted == known.name]
-    typed = [known for known in families() if isinstance(wanted, str) and wanted in known.model_types]
-    fitting = named or typed
+    fitting = named or [known for known in families() if wanted in known.model_types]
     if not fitting and family is not None:
-        raise InputError(_no_table_called(family))
+        near = nearest(family, [known.name for known in families()])
+        raise InputError(f"There is no family {family!r}{near}; the atlas knows {_first_names()}.")
     if not fitting:
         raise UnknownFamilyError(_unknown(wanted))
     if stack is None and len(fitting) > 1:
@@ -61,16 +61,8 @@ def _unknown(wanted: object) -> str:
     )
 
 
-def _no_table_called(family: str) -> str:
-    near = nearest(family, [known.name for known in families()])
-    return f"There is no family {family!r}{near}; the atlas knows {_first_names()}."
-
-
 def _first_names() -> str:
-    names = [known.name for known in families()]
-    more = len(names) - len(FIRST_NAMED)
-    first = ", ".join(name for name in FIRST_NAMED if name in names)
-    return f"{first} and {more} more" if more > 0 else first
+    return f"{', '.join(FIRST_NAMED)} and {len(families()) - len(FIRST_NAMED)} more"
 
 
 # Without a table
