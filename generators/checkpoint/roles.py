@@ -202,6 +202,12 @@ class Family:
         """Return all that a tensor is called among the names in a file: more than one where it is there twice."""
         return list(dict.fromkeys(name for name in self.spellings(tensor) if name in names))
 
+    def in_file(self, names: Collection[str], n_layer: int) -> Iterator[tuple[str, Slot | None]]:
+        """Yield each role with its slot by the name that a file has for its tensor, None where it has none."""
+        for role, slot in self.roles(n_layer):
+            name = self.found(slot.tensor, names)
+            yield role, slot if slot.formula else None if name is None else replace(slot, tensor=name)
+
     def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
         yield from self.slots.items()
         for i in range(n_layer):
