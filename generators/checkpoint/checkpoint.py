@@ -101,7 +101,7 @@ class Checkpoint(Mapping[str, Array]):
         return self._record(slot)
 
     def _record(self, slot: Slot) -> TensorRecord:
-        """Return the record of a tensor that was read; of a product of two that of the first, with a digest of both."""
+        """Return the record of a tensor that was read; of a product that of the first, with a digest of both."""
         first = self._digests[slot.tensor]
         if slot.through is None:
             return first

@@ -19,7 +19,7 @@ from generators.base.progress import Report, in_bytes, silent, transfer
 from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.caches import hub_folder
-from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once, weight_map
+from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once
 from generators.checkpoint.sources.formats import Header, check_dtype, check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.repository import NoRangesError, Repository
@@ -131,10 +131,9 @@ class RangedFiles(Files):
         return not self.repository.has_safetensors and not all(map(self.repository.here, self._older_names()))
 
     def _older_names(self) -> list[str]:
-        index = self.content(PICKLED_INDEX)
-        if index is None:
+        if self.fetch(PICKLED_INDEX) is None:
             return [PICKLED]
-        return sorted(set(weight_map(index, f"In the checkpoint {self.origin.place}, its index").values()))
+        return sorted(set(self._weight_map(PICKLED_INDEX).values()))
 
     def _sizes(self, files: Iterable[str]) -> int:
         return sum(self._size(file) for file in files if self.repository.here(file) is None)
@@ -188,8 +187,7 @@ class RangedFiles(Files):
     @once
     def _file_of(self) -> Mapping[str, str]:
         if self._weights == [SHARD_INDEX]:
-            index = self.content(SHARD_INDEX) or b""
-            return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
+            return self._weight_map(SHARD_INDEX)
         if self.comes_whole:
             self._announce(self.to_come(()))
             if (lacking := self.no_room()) is not None:

@@ -5,17 +5,18 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 from threading import get_ident
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from generators.base import notices
 from generators.base.errors import InputError
 
+Entry = TypeVar("Entry", bound=Any)  # what has a time when it was last used, and a size
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
 DEFAULT_GB = 20.0
@@ -119,14 +120,9 @@ class TensorCache:
 
     def prune(self) -> None:
         """Remove tensors, the least recently used first, until the rest fit in the cache."""
-        most, files = capacity(), self.tensors()
-        total = sum(file.size for file in files)
-        for file in files:
-            if total <= most:
-                return
+        for file in surplus(self.tensors(), capacity()):
             with self._as_far_as_it_goes():
                 file.path.unlink(missing_ok=True)
-            total -= file.size
 
     @contextmanager
     def _as_far_as_it_goes(self) -> Iterator[None]:
@@ -144,6 +140,16 @@ class TensorCache:
 
     def _note(self, place: tuple[str, ...]) -> Path:
         return self.folder / "notes" / "/".join(_as_name(part) for part in place[:-1]) / f"{_as_name(place[-1])}.json"
+
+
+def surplus(entries: Sequence[Entry], most: int) -> Iterator[Entry]:
+    """Yield what was unused longest, until the rest takes at most so many bytes."""
+    total = sum(entry.size for entry in entries)
+    for entry in sorted(entries, key=lambda entry: entry.used):
+        if total <= most:
+            return
+        yield entry
+        total -= entry.size
 
 
 def _put(path: Path, data: Bytes) -> None:
