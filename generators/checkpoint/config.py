@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from generators.base.errors import InputError
 
+T = TypeVar("T")
 CONFIG = "config.json"
 WEIGHTS, PICKLED = "model.safetensors", "pytorch_model.bin"  # unsharded weight files next to config.json
 LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
@@ -103,6 +104,10 @@ class ModelConfig:
             raise InputError(f"config.json gives {value!r} as {key}, not {kind}.")
         return float(value)
 
+    def optional(self, read: Callable[[str], T], key: str) -> T | None:
+        """Return what `read`, such as `size`, makes of a setting; None where nothing says it."""
+        return None if self.get(key) is None else read(key)
+
     def flag(self, key: str) -> bool:
         """Return a switch, off where nothing says it. Raises InputError: it is neither true nor false."""
         value = self.get(key)
@@ -113,7 +118,7 @@ class ModelConfig:
     def one_of(self, key: str, known: Mapping[Any, Any] | tuple[Any, ...]) -> Any:
         """Return a setting that must be one of `known`, else raise InputError."""
         value = self.get(key)
-        if not isinstance(value, str | int | float | bool | None) or value not in known:
+        if value not in tuple(known):
             words = ", ".join(repr(word) for word in known)
             raise InputError(f"config.json gives {value!r} as {key}; the atlas knows {words}.")
         return value

@@ -32,7 +32,7 @@ def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = Fa
         "n_ctx": sizes.get("n_ctx"),
         "vocab_size": sizes.get("vocab_size"),
         "norm_eps": _eps(settings, chosen),
-        "n_kv_head": _n_kv_head(settings, chosen),
+        "n_kv_head": settings.optional(settings.size, chosen.config.get("n_kv_head", "num_key_value_heads")),
         "tied": _tied(config, settings, chosen),
     }
     fields["d_head"] = _d_head(settings, chosen, sizes)
@@ -64,9 +64,9 @@ def _sizes(settings: ModelConfig, family: Family) -> dict[str, int]:
 
 
 def _d_head(settings: ModelConfig, family: Family, sizes: Mapping[str, int]) -> int:
-    key = family.config.get("d_head", "head_dim")
-    if settings.get(key) is not None:
-        return settings.size(key)
+    given = settings.optional(settings.size, family.config.get("d_head", "head_dim"))
+    if given is not None:
+        return given
     if sizes["d_model"] % sizes["n_head"]:
         raise InputError(
             f"config.json says {sizes['n_head']} heads share a width of {sizes['d_model']}, which doesn't divide."
@@ -77,11 +77,6 @@ def _d_head(settings: ModelConfig, family: Family, sizes: Mapping[str, int]) -> 
 def _eps(settings: ModelConfig, family: Family) -> float:
     key = family.config.get("norm_eps")
     return DEFAULT_EPS if key is None or settings.get(key) is None else settings.number(key, at_most=1)
-
-
-def _n_kv_head(settings: ModelConfig, family: Family) -> int | None:
-    key = family.config.get("n_kv_head", "num_key_value_heads")
-    return settings.size(key) if settings.get(key) is not None else None
 
 
 def _tied(config: Mapping[str, Any], settings: ModelConfig, family: Family) -> bool:

@@ -135,6 +135,7 @@ class Family:
         second_names: key of config.json -> what older files call it.
         aliases: endings of tensor names, and what older files write instead.
         without: role -> why there is none.
+        only: key of config.json -> what it may say; a model of which it says anything else is refused.
         ignores: switches that change nothing a table describes, or that the family's own software never reads.
         variant: the table for one config, where its switches change the layout; may refuse it.
         extra: further fields of `Architecture` from the settings and those already read.
@@ -159,6 +160,7 @@ class Family:
     second_names: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     aliases: tuple[tuple[str, str], ...] = ()
     without: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    only: Mapping[str, tuple[Any, ...]] = field(default_factory=lambda: EMPTY)
     ignores: tuple[str, ...] = ()
     variant: Callable[["Family", ModelConfig], "Family"] | None = None
     extra: Callable[[ModelConfig, Mapping[str, Any]], Mapping[str, Any]] | None = None
@@ -240,7 +242,7 @@ def like(base: Family, name: str, **changed: Any) -> Family:
 
     Its type of model is what its name says, unless `model_types` names others.
     """
-    for key in ("config", "slots", "block_slots", "defaults", "without", "first_block_slots"):
+    for key in ("config", "slots", "block_slots", "defaults", "without", "first_block_slots", "only"):
         if key in changed:
             merged = {**getattr(base, key), **changed[key]}
             keep_none = key in ("defaults", "first_block_slots")
@@ -254,6 +256,8 @@ def changed(base: Family, **changes: Any) -> Family:
 
 def resolved(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one config: its variant, with the roles that its switches leave out left out."""
+    for key, known in family.only.items():
+        settings.must_be(key, *known)
     chosen = family if family.variant is None else family.variant(family, settings)
     return chosen.with_slots(lambda slot: slot, lambda slot: _is_on(slot, settings))
 

@@ -63,10 +63,9 @@ def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
             f"config.json gives {steepest!r} as attn_config.alibi_bias_max; transformers computes with {STEEPEST} "
             "whatever it says, so the model isn't read."
         )
-    scale = settings.get("attn_config.softmax_scale")
     return {
         "slopes": alibi_slopes(fields["n_head"]),
-        "score_scale": None if scale is None else settings.number("attn_config.softmax_scale"),
+        "score_scale": settings.optional(settings.number, "attn_config.softmax_scale"),
     }
 
 

@@ -103,12 +103,7 @@ XLM_ROBERTA_XL = _normed_before(
 MEGATRON = _normed_before(BERT, "megatron-bert", "ln", "ln", "ln")
 
 
-def _without_tasks(family: Family, settings: ModelConfig) -> Family:
-    settings.must_be("use_task_id", False, None)
-    return _as_set(family, settings)
-
-
-ERNIE = like(BERT, "ernie", prefixes=("", "ernie."), variant=_without_tasks)
+ERNIE = like(BERT, "ernie", prefixes=("", "ernie."), only={"use_task_id": (False, None)})
 
 NO_TYPES = {"token_type_embedding": None}
 DISTILBERT_LAYER = "transformer.layer.{i}"
@@ -150,13 +145,6 @@ OWN_WIDTH = {
 NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection is between it and attention
 
 
-def _one_group(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for a model whose layers all share one set of weights."""
-    settings.must_be("num_hidden_groups", 1)
-    settings.must_be("inner_group_num", 1)
-    return _as_set(family, settings)
-
-
 def _shared(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     return {"shares_block": fields["n_layer"] > 1}
 
@@ -175,8 +163,8 @@ ALBERT = like(
     },
     first_block_slots=NO_FIRST_NORM,
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
+    only={"num_hidden_groups": (1,), "inner_group_num": (1,)},  # all layers share one set of weights
     ignores=("down_scale_factor",),
-    variant=_one_group,
     extra=_shared,
 )
 

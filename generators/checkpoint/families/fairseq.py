@@ -65,8 +65,6 @@ NORMED_AFTER: Mapping[str, Any] = {
 
 def _opt(family: Family, settings: ModelConfig) -> Family:
     """Return the table for norms before or after, and for embeddings of a width of their own (the 350m layout)."""
-    settings.must_be("enable_bias", True)
-    settings.must_be("layer_norm_elementwise_affine", True)
     chosen = family if settings.flag("do_layer_norm_before") else changed(family, **NORMED_AFTER)
     if settings.flag("_remove_final_layer_norm"):
         chosen = changed(chosen, slots=NO_FINAL_NORM)
@@ -92,6 +90,7 @@ OPT = like(
     prefixes=("model.decoder.", "decoder.", ""),
     slots={"unembedding": Slot("lm_head.weight", "V d"), **norm("final_norm", "final_layer_norm")},
     defaults={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True},
+    only={"enable_bias": (True,), "layer_norm_elementwise_affine": (True,)},
     variant=_opt,
     extra=None,
 )

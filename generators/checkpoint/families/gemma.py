@@ -39,11 +39,10 @@ GEMMA = like(
 
 def _capped(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return scale and cap of scores; the scale is that of a width named in config.json, not of the head's own."""
-    cap = settings.get("attn_logit_softcapping")
     settings.ignore("final_logit_softcapping")
     return {
         "score_scale": settings.number("query_pre_attn_scalar") ** -0.5,
-        "score_cap": None if cap is None else settings.number("attn_logit_softcapping"),
+        "score_cap": settings.optional(settings.number, "attn_logit_softcapping"),
         "embedding_scale": math.sqrt(fields["d_model"]),
     }
 

@@ -174,21 +174,13 @@ QWEN2 = like(
 QWEN3 = like(QWEN2, "qwen3", block_slots={**attention(BIASED), **head_norms()}, defaults={"head_dim": 128})
 
 
-def _every_layer_routes(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for a model whose layers all send tokens to experts."""
-    settings.must_be("decoder_sparse_step", 1, None)
-    if settings.get("mlp_only_layers"):
-        settings.must_be("mlp_only_layers", ())
-    return family
-
-
 QWEN3_MOE = like(
     QWEN3,
     "qwen3_moe",
     block_slots={**NO_MLP, "mlp.router": Slot(f"{MLP}.gate.weight", "d x", transposed=True)},
     without=MIXTRAL.without,
     defaults={"head_dim": None, "num_key_value_heads": 4, "decoder_sparse_step": 1, "max_window_layers": 0},
-    variant=_every_layer_routes,
+    only={"decoder_sparse_step": (1, None), "mlp_only_layers": ([], None)},  # all layers send tokens to experts
 )
 
 

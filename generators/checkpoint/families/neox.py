@@ -105,7 +105,6 @@ PHI = like(
 
 def _stablelm(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one norm in front of attention and MLP, or two."""
-    settings.must_be("qk_layernorm", False, None)
     if not settings.flag("use_parallel_residual"):
         return family
     return changed(family, block_slots=norm("ln2", "layers.{i}.input_layernorm"))
@@ -125,6 +124,7 @@ STABLELM = like(
     },
     norm="layer",
     defaults={"partial_rotary_factor": 0.25, "layer_norm_eps": 1e-5, "max_position_embeddings": 4096},
+    only={"qk_layernorm": (False, None)},
     extra=part_of_each_head,
     variant=_stablelm,
 )

@@ -46,13 +46,6 @@ UNUSED = (  # unused if off, or visible in the weights
 
 def _as_saved(family: Family, settings: ModelConfig) -> Family:
     """Return the table for what one file holds: norms folded or not, attention alone, a gate."""
-    settings.must_be("positional_embedding_type", "standard", None)
-    settings.must_be("attention_dir", "causal", "bidirectional", None)
-    for switch in OFF:
-        settings.must_be(switch, False, None)
-    for cap in ("attn_scores_soft_cap", "output_logits_soft_cap"):
-        settings.must_be(cap, -1.0, 0.0, None)
-    settings.ignore(*UNUSED)
     absent = dict.fromkeys(NORM_ROLES if settings.flag("folded") else (), FOLDED)
     absent |= dict.fromkeys(MLPS if settings.flag("attn_only") else (), ATTENTION_ONLY)
     outside = dict.fromkeys(("final_norm.gain", "final_norm.bias") if settings.flag("final_folded") else (), FOLDED)
@@ -124,6 +117,13 @@ TRANSFORMER_LENS = Family(
     },
     aliases=tuple((f"attn.{name}", f"attn._{name}") for name in ("W_K", "W_V", "b_K", "b_V")),
     tied=False,
+    only={
+        "positional_embedding_type": ("standard", None),
+        "attention_dir": ("causal", "bidirectional", None),
+        **dict.fromkeys(OFF, (False, None)),
+        **dict.fromkeys(("attn_scores_soft_cap", "output_logits_soft_cap"), (-1.0, 0.0, None)),
+    },
+    ignores=UNUSED,
     variant=_as_saved,
     extra=_scores,
 )

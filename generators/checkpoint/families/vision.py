@@ -58,11 +58,6 @@ DEIT = like(
 )
 
 
-def _plain_mlp(family: Family, settings: ModelConfig) -> Family:
-    settings.must_be("use_swiglu_ffn", False, None)
-    return family
-
-
 DINOV2 = like(
     VIT,
     "dinov2",
@@ -75,8 +70,8 @@ DINOV2 = like(
         "mlp.out_scale": Slot(f"{LAYER}.layer_scale2.lambda1", "d"),
     },
     defaults={"patch_size": 14, "layer_norm_eps": 1e-6},
+    only={"use_swiglu_ffn": (False, None)},
     ignores=("layerscale_value",),
-    variant=_plain_mlp,
 )
 
 DINOV2_WITH_REGISTERS = like(

@@ -92,7 +92,8 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
     except OSError as error:  # a name that is too long
         raise InputError(f"The folder {source.folder} can't be read: {error.strerror}.") from error
     if is_file:
-        return of_file(source.folder)
+        origin = Origin("file", _as_text(source.folder.name))
+        return replace(in_folder(source.folder.parent, origin), file=source.folder.name)
     if is_folder:
         return in_folder(source.folder)
     laid_out = source.folder.parts[-3:-1] == LAID_OUT
@@ -100,10 +101,6 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
     raise (WeightsUnavailableError if of_series or laid_out else InputError)(
         f"There is no folder {source.folder}{step}."
     )
-
-
-def of_file(path: Path) -> Files:
-    return replace(in_folder(path.parent, Origin("file", _as_text(path.name))), file=path.name)
 
 
 def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = None) -> Files:
