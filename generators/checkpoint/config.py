@@ -86,9 +86,6 @@ class ModelConfig:
         self.read[key] = self._defaults.get(key) if value is SILENT else value
         return self.read[key]
 
-    def says(self, key: str) -> bool:
-        return _at(self._settings, key) not in (SILENT, None)
-
     def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
         """Return a setting that is a whole number above 0. Raises InputError: it isn't."""
         value = self.get(key)

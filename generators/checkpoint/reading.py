@@ -7,7 +7,8 @@ from generators.base.plain import plain
 from generators.checkpoint.config import LARGEST_SIZE, MOST_LAYERS, ModelConfig
 from generators.checkpoint.roles import Family, resolved
 
-NO_SIZES = {"norm_eps", "tied", "d_head", "n_kv_head"}
+NO_SIZES = {"norm_eps", "d_head", "n_kv_head"}
+TIED = "tie_word_embeddings"
 DEFAULT_EPS = 1e-5
 # Rotations, slopes and scales are computed from these.
 COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")
@@ -80,8 +81,5 @@ def _eps(settings: ModelConfig, family: Family) -> float:
 
 
 def _tied(config: Mapping[str, Any], settings: ModelConfig, family: Family) -> bool:
-    key = family.config.get("tied", "tie_word_embeddings")
-    if settings.says(key):
-        return settings.flag(key)
-    outside = config.get(key)
-    return outside if isinstance(outside, bool) else family.tied
+    given, outside = settings.optional(settings.flag, TIED), config.get(TIED)
+    return given if given is not None else outside if isinstance(outside, bool) else family.tied

@@ -291,23 +291,23 @@ WRITING = ("attn.o", "mlp.out")
 
 
 def linear(
-    role: str, tensor: str, bias: bool | str = True, stored: Literal["out in", "in out"] = "out in", when: str = ""
+    role: str,
+    tensor: str,
+    bias: bool | str = True,
+    stored: Literal["out in", "in out"] = "out in",
+    axis: str = "",
+    part: FusedPart | None = None,
 ) -> dict[str, Slot]:
     """Return the roles of one matrix of a block and its bias; `bias` may be the switch that says if it has one.
 
     Args:
         stored: torch's Linear stores (out, in), its Conv1D (in, out).
+        axis: the one that isn't the stream's, where it isn't that of the role.
     """
-    axis, writes = AXES[role], role in WRITING
-    weight = Slot(f"{tensor}.weight", f"d {axis}", transposed=(stored == "out in") is not writes, when=when)
-    return _with_bias(role, tensor, weight, "d" if writes else axis, bias)
-
-
-def _with_bias(role: str, tensor: str, weight: Slot, axis: str, bias: bool | str) -> dict[str, Slot]:
-    if not bias:
-        return {role: weight}
-    when = bias if isinstance(bias, str) else weight.when
-    return {role: weight, f"{role}.bias": Slot(f"{tensor}.bias", axis, part=weight.part, when=when)}
+    axis, writes, when = axis or AXES[role], role in WRITING, bias if isinstance(bias, str) else ""
+    weight = Slot(f"{tensor}.weight", f"d {axis}", transposed=(stored == "out in") is not writes, part=part)
+    shift = Slot(f"{tensor}.bias", "d" if writes else axis, part=part, when=when)
+    return {role: weight, f"{role}.bias": shift} if bias else {role: weight}
 
 
 QKV = {f"attn.{name}": f"{name}_proj" for name in "qkv"}  # what most software calls these matrices
@@ -330,11 +330,9 @@ def fused(
     slots: dict[str, Slot] = {}
     for index, name in enumerate(order):
         axis, part = parts.split()[index], FusedPart(index, parts, groups)
-        weight = Slot(f"{tensor}.weight", f"d {axis}", transposed=stored == "out in", part=part)
-        slots |= _with_bias(f"attn.{name}", tensor, weight, axis, bias)
+        slots |= linear(f"attn.{name}", tensor, bias, stored, axis, part)
     return slots
 
 
 def part_of(role: str, tensor: str, parts: str, index: int, bias: bool | str = False) -> dict[str, Slot]:
-    weight = Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=FusedPart(index, parts))
-    return _with_bias(role, tensor, weight, AXES[role], bias)
+    return linear(role, tensor, bias, part=FusedPart(index, parts))

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import pi
 from typing import Any
 
@@ -110,18 +109,21 @@ class Kind:
     modules: Mapping[str, str]
     model_type: str = ""
     rotary: bool = True
+    layouts: tuple[tuple[str, Layout], ...] = ()
     biases: tuple[str, ...] = ()
     turned: bool = False
     adds_one: bool = False
     unlike: int | None = None
 
 
+# llama.cpp stores GPT-2's matrices (out, in), transformers (in, out)
+LINEAR = ((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", Layout("transposed")),)
 BIASES = {"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"}
 KINDS = {
     "llama": Kind(LLAMA_KEYS, LLAMA_MODULES, biases=("attention_bias", "mlp_bias"), turned=True),
     "qwen2": Kind(LLAMA_KEYS, LLAMA_MODULES),
     "qwen3": Kind(LLAMA_KEYS, LLAMA_MODULES, biases=("attention_bias",)),
-    "gpt2": Kind(GPT2_KEYS, GPT2_MODULES, rotary=False),
+    "gpt2": Kind(GPT2_KEYS, GPT2_MODULES, rotary=False, layouts=LINEAR),
     "gemma": Kind(LLAMA_KEYS, LLAMA_MODULES, adds_one=True),
     "gemma2": Kind(GEMMA2_KEYS, GEMMA2_MODULES, adds_one=True, unlike=46),
     "gemma3": Kind(GEMMA3_KEYS, GEMMA2_MODULES, "gemma3_text", adds_one=True, unlike=62),
@@ -135,14 +137,6 @@ def of_gguf(
     _check(said, headers, place)
     name = said[ARCHITECTURE]
     kind = KINDS[name]
-    how = partial(
-        Dialect,
-        "llama.cpp",
-        modules=kind.modules,
-        adds_one=kind.adds_one,
-        names_all=True,
-        note=_rounding(headers),
-    )
     ours = {key.removeprefix(f"{name}."): _short(value) for key, value in said.items() if key.startswith(f"{name}.")}
     if ours.get("expert_count"):
         raise InputError(f"{place} is a GGUF file with several MLPs per layer; name the original.")
@@ -152,15 +146,24 @@ def of_gguf(
     config |= {switch: BIASES[switch] in headers for switch in kind.biases}
     if "token_embd.weight" in headers and headers["token_embd.weight"].shape:
         config.setdefault("vocab_size", headers["token_embd.weight"].shape[0])
-    if not kind.rotary:
-        return how(config, layouts=((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", LINEAR),))
-    factors = headers.get(ROPE_FACTORS)
-    if factors is not None and not (len(factors.shape) == 1 and 0 < factors.shape[0] <= MOST_FACTORS):
-        raise InputError(f"{place} is a GGUF file whose {ROPE_FACTORS} is no short row of numbers.")
-    config |= _rotation(ours, None if factors is None else read(ROPE_FACTORS), place)
+    layouts, factors = kind.layouts, headers.get(ROPE_FACTORS)
+    if kind.rotary:
+        if factors is not None and not (len(factors.shape) == 1 and 0 < factors.shape[0] <= MOST_FACTORS):
+            raise InputError(f"{place} is a GGUF file whose {ROPE_FACTORS} is no short row of numbers.")
+        config |= _rotation(ours, None if factors is None else read(ROPE_FACTORS), place)
+    if kind.turned:
+        layouts = neighbors_turned(config, *TURNED_PAIRS)
     if kind.unlike is not None:
         config["query_pre_attn_scalar"] = _scale_of(ours, kind.unlike)
-    return how(config, layouts=neighbors_turned(config, *TURNED_PAIRS) if kind.turned else ())
+    return Dialect(
+        "llama.cpp",
+        config,
+        kind.modules,
+        layouts=layouts,
+        adds_one=kind.adds_one,
+        names_all=True,
+        note=_rounding(headers),
+    )
 
 
 def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -> None:
@@ -204,9 +207,6 @@ def _scale_of(said: Mapping[str, Any], unlike: int) -> Any:
 def _short(value: Any) -> Any:
     """Return a number as it was before it was stored in 32 bits: 1e-05, and not 9.999999747378752e-06."""
     return float(str(np.float32(value))) if isinstance(value, float) else value
-
-
-LINEAR = Layout("transposed")  # llama.cpp stores GPT-2's matrices (out, in), transformers (in, out)
 
 
 def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dict[str, Any]:

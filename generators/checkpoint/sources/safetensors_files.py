@@ -52,9 +52,10 @@ def _contents(path: Path, size: int) -> Contents:
             with safe_open(path, framework="numpy") as checked:  # the library checks that all of it fits together
                 names = list(checked.keys())
             said = json.loads(file.read(length))
-        tensors = {name: _placed(said[name], LENGTH + length) for name in names}
         spans = {name: tuple(LENGTH + length + at for at in said[name]["data_offsets"]) for name in names}
         check_layout(spans, LENGTH + length, size)
+        headers = {name: Header(said[name]["dtype"], tuple(said[name]["shape"])) for name in names}
+        tensors = {name: PlacedTensor(headers[name], spans[name][0]) for name in names}
         return Contents(tensors, aliases_in(said.get(METADATA), tensors))
     except (SafetensorError, OSError, ValueError, KeyError, RecursionError) as error:
         raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
@@ -64,7 +65,3 @@ def aliases_in(metadata: object, names: Collection[str]) -> dict[str, str]:
     """Return the names that `save_model` left out, from a header's metadata: it stores tied tensors once."""
     said = metadata if isinstance(metadata, dict) else {}
     return {alias: name for alias, name in said.items() if name in names and alias not in names}
-
-
-def _placed(entry: Mapping[str, Any], begin: int) -> PlacedTensor:
-    return PlacedTensor(Header(entry["dtype"], tuple(entry["shape"])), begin + entry["data_offsets"][0])

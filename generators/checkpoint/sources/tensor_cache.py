@@ -165,16 +165,12 @@ def _put(path: Path, data: Bytes) -> None:
 
 def _files(folder: Path, ours: re.Pattern[str]) -> list[CachedFile]:
     """Return the files below a folder that have the cache's own names: others may be anyone's."""
-    found = (path for path in folder.rglob("*") if ours.fullmatch(path.relative_to(folder).as_posix()))
-    return sorted(file for path in found if (file := _cached_file(path)) is not None)
-
-
-def _cached_file(path: Path) -> CachedFile | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return CachedFile(stat.st_mtime, stat.st_size, path) if S_ISREG(stat.st_mode) else None
+    found = []
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            if ours.fullmatch(path.relative_to(folder).as_posix()) and S_ISREG((stat := path.stat()).st_mode):
+                found.append(CachedFile(stat.st_mtime, stat.st_size, path))
+    return sorted(found)
 
 
 def _as_name(text: str) -> str:
