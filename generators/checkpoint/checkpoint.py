@@ -148,7 +148,9 @@ class Checkpoint(Mapping[str, Array]):
     def layout(self, role: str) -> dict[str, Any]:
         """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name."""
         slot = self._slots[role]
-        layout = _without_names(unusual(slot))
+        layout = unusual(slot)
+        for names in (layout, layout.get("through", {})):
+            names.pop("tensor", None)
         if (other := self._other_layout(slot)) is not None:
             layout["stored"] = unusual(other)
         return layout
@@ -342,11 +344,6 @@ def _own_output(files: Files, family: Family) -> str | None:
     widened = one.dtype != other.dtype
     same = one.shape == other.shape and files.digest(tokens, widened) == files.digest(output, widened)
     return None if same else output
-
-
-def _without_names(layout: dict[str, Any]) -> dict[str, Any]:
-    found = {key: value for key, value in layout.items() if key != "tensor"}
-    return {**found, "through": _without_names(found["through"])} if "through" in found else found
 
 
 def _product(slot: Slot) -> str:

@@ -128,16 +128,12 @@ def _as_text(name: str) -> str:
 
 def _of_sentence_transformers(folder: Path) -> Path | None:
     """Return the folder inside one of sentence-transformers that holds its model; None where that is elsewhere."""
-    try:
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         if (folder / CONFIG).exists() or not (folder / MODULES).is_file():
             return None
         check_size(folder / MODULES)
-        modules = json.loads((folder / MODULES).read_text("utf-8"))
-        paths = [str(module["path"]) for module in modules]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
-    named = (folder / path for path in paths if path and Path(path).name == path)
-    with suppress(OSError, ValueError):  # a name that is too long
+        paths = [str(module["path"]) for module in json.loads((folder / MODULES).read_text("utf-8"))]
+        named = (folder / path for path in paths if path and Path(path).name == path)
         return next((inner for inner in named if (inner / CONFIG).is_file()), None)
     return None
 

@@ -72,7 +72,10 @@ class RangedFiles(Files):
     def parts(self, name: str) -> Iterator[Array]:
         place = self._place(name)
         if place is None:
-            yield from self._whole_file(name)
+            self.traffic.tensors[name] = 0
+            for part in super().parts(name):
+                self.traffic.tensors[name] += part.nbytes
+                yield part
             return
         check_dtype(name, place.header.dtype, place.file)
         dtype, shape = STORED[place.header.dtype], place.header.shape
@@ -86,13 +89,6 @@ class RangedFiles(Files):
         with cached:
             for _, rows in rows_at_once(shape):
                 yield np.frombuffer(cached.read(prod(rows) * dtype.itemsize), dtype).reshape(rows)
-
-    def _whole_file(self, name: str) -> Iterator[Array]:
-        size = 0
-        for part in super().parts(name):
-            size += part.nbytes
-            yield part
-        self.traffic.tensors[name] = size
 
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Read tensors that are not cached yet, neighbors in one request, a few requests at a time.

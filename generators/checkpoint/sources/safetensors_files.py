@@ -7,18 +7,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import (
-    Contents,
-    Format,
-    Header,
-    PlacedTensor,
-    check_layout,
-    once_per_content,
-    stored_rows,
-)
+from generators.checkpoint.sources.formats import Contents, Format, Header, check_layout, once_per_content
 
 HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
 METADATA = "__metadata__"  # of a header, beside its tensors
@@ -34,12 +25,10 @@ STORED: Mapping[str, np.dtype[Any]] = {
 class Safetensors(Format):
     """Safetensors. A file's header is read and checked once; no file stays open, so that no page stays mapped."""
 
+    stored = STORED
+
     def contents(self, path: Path) -> Contents:
         return _contents(path)
-
-    def rows(self, path: Path, name: str, rows: Any) -> Array:
-        tensor = self.tensor(path, name)
-        return stored_rows(path, name, tensor.start, STORED[tensor.header.dtype], tensor.header.shape, rows)
 
 
 @once_per_content(HEADERS_AT_ONCE)
@@ -54,8 +43,7 @@ def _contents(path: Path, size: int) -> Contents:
             said = json.loads(file.read(length))
         spans = {name: tuple(LENGTH + length + at for at in said[name]["data_offsets"]) for name in names}
         check_layout(spans, LENGTH + length, size)
-        headers = {name: Header(said[name]["dtype"], tuple(said[name]["shape"])) for name in names}
-        tensors = {name: PlacedTensor(headers[name], spans[name][0]) for name in names}
+        tensors = {name: Header(said[name]["dtype"], tuple(said[name]["shape"]), spans[name][0]) for name in names}
         return Contents(tensors, aliases_in(said.get(METADATA), tensors))
     except (SafetensorError, OSError, ValueError, KeyError, RecursionError) as error:
         raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
