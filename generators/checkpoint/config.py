@@ -89,14 +89,14 @@ class ModelConfig:
     def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
         """Return a setting that is a whole number above 0. Raises InputError: it isn't."""
         value = self.get(key)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= largest:
+        if not is_number(value, int) or not 0 < value <= largest:
             raise InputError(f"config.json gives {value!r} as {key}, not a whole number from 1 to {largest}.")
         return value
 
     def number(self, key: str, at_most: float = 1e12) -> float:
         """Return a setting that is a number, 0 or more. Raises InputError: it isn't."""
         value = self.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < at_most:
+        if not is_number(value) or not 0 <= value < at_most:
             kind = "a small number" if at_most <= 1 else "a number that can be"
             raise InputError(f"config.json gives {value!r} as {key}, not {kind}.")
         return float(value)
@@ -153,6 +153,10 @@ class ModelConfig:
                 f"config.json sets {key} to {_short(value)}, which the table of the family {family!r} does not know; "
                 "it may change how positions are read or attention is scaled, so the model is not read."
             )
+
+
+def is_number(value: Any, *kinds: type) -> bool:
+    return isinstance(value, kinds or (int, float)) and not isinstance(value, bool)
 
 
 def _at(settings: Mapping[str, Any], key: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from generators.base.architecture import Rotary
 from generators.base.errors import InputError
-from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.config import ModelConfig, is_number
 from generators.checkpoint.positions import BASE, rotary
 
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -62,7 +62,7 @@ def rotation(
     original = settings.get("original_max_position_embeddings")
     if original is not None:
         rules.setdefault("original_max_position_embeddings", original)
-    if not _is_number(base) or not _is_number(part) or not 0 < part <= 1:
+    if not is_number(base) or not is_number(part) or not 0 < part <= 1:
         raise InputError(f"config.json says that {part!r} of a head's channels turn, with base {base!r}.")
     if part_key is None and part != 1:
         part = _all_turn(part, rules)
@@ -91,10 +91,6 @@ def _rules(settings: ModelConfig, kind: str | None) -> Mapping[str, Any] | None:
     if kind is not None or not isinstance(rules, Mapping) or FULL in rules:
         raise InputError("config.json gives rope_parameters that the atlas can't read.")
     return rules
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def layer_kinds(settings: ModelConfig, n_layer: int, otherwise: Sequence[str]) -> list[str]:

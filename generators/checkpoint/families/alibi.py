@@ -19,10 +19,6 @@ FALLS = (
 )
 
 
-def _slopes(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    return {"slopes": alibi_slopes(fields["n_head"])}
-
-
 BLOOM = like(
     NEOX,
     "bloom",
@@ -46,7 +42,7 @@ BLOOM = like(
     positions="alibi",
     without={"position_embedding": FALLS},
     ignores=("apply_residual_connection_post_layernorm", "n_positions", "seq_length", "offset_alibi"),
-    extra=_slopes,
+    extra=lambda settings, fields: {"slopes": alibi_slopes(fields["n_head"])},
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
-from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.config import ModelConfig, is_number
 from generators.checkpoint.families.llama import ROTATES
 from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation
@@ -58,18 +58,9 @@ def padding_rows(settings: ModelConfig) -> int:
     Raises InputError: config.json names no padding token.
     """
     pad = settings.get("pad_token_id")
-    if isinstance(pad, bool) or not isinstance(pad, int) or not 0 <= pad < LARGEST_PADDING:
+    if not is_number(pad, int) or not 0 <= pad < LARGEST_PADDING:
         raise InputError(f"config.json gives {pad!r} as pad_token_id; positions are counted from the row after it.")
     return pad + 1
-
-
-def _padded(family: Family, settings: ModelConfig) -> Family:
-    return _after_padding(_as_set(family, settings), padding_rows(settings))
-
-
-def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    """Return the number of positions: config.json counts the padding's rows with them."""
-    return {"n_ctx": fields["n_ctx"] - padding_rows(settings)}
 
 
 ROBERTA = like(
@@ -78,8 +69,8 @@ ROBERTA = like(
     model_types=("roberta", "xlm-roberta", "camembert", "data2vec-text"),
     prefixes=("", "roberta.", "data2vec_text."),
     defaults={"pad_token_id": 1},
-    variant=_padded,
-    extra=positions_after_padding,
+    variant=lambda family, settings: _after_padding(_as_set(family, settings), padding_rows(settings)),
+    extra=lambda settings, fields: {"n_ctx": fields["n_ctx"] - padding_rows(settings)},  # config.json counts both
 )
 
 
@@ -145,10 +136,6 @@ OWN_WIDTH = {
 NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection is between it and attention
 
 
-def _shared(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    return {"shares_block": fields["n_layer"] > 1}
-
-
 ALBERT = like(
     BERT,
     "albert",
@@ -165,7 +152,7 @@ ALBERT = like(
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
     only={"num_hidden_groups": (1,), "inner_group_num": (1,)},  # all layers share one set of weights
     ignores=("down_scale_factor",),
-    extra=_shared,
+    extra=lambda settings, fields: {"shares_block": fields["n_layer"] > 1},
 )
 
 

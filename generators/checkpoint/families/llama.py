@@ -96,12 +96,6 @@ APERTUS_SCALING = {
 }
 
 
-def _learned_activation() -> dict[str, Slot]:
-    """Return the numbers of Apertus's activation (xIELU), of which two are trained."""
-    shapes = {"alpha_p": "s", "alpha_n": "s", "beta": "", "eps": ""}
-    return {f"mlp.act.{name}": Slot(f"{MLP}.act_fn.{name}", shape) for name, shape in shapes.items()}
-
-
 def _apertus(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the rotation; where config.json names no scaling, its software takes one."""
     settings.must_be("qk_norm", True, None)  # present regardless of the setting
@@ -120,7 +114,9 @@ APERTUS = like(
         **head_norms(),
         **NO_GATE,
         **NO_MLP_BIASES,
-        **_learned_activation(),
+        # the activation, xIELU
+        **{f"mlp.act.{name}": Slot(f"{MLP}.act_fn.{name}", "s") for name in ("alpha_p", "alpha_n")},
+        **{f"mlp.act.{name}": Slot(f"{MLP}.act_fn.{name}", "") for name in ("beta", "eps")},
     },
     defaults={"rope_theta": APERTUS_BASE, "max_position_embeddings": 65536, "rms_norm_eps": 1e-5},
     extra=_apertus,

@@ -6,7 +6,7 @@ from typing import Any
 
 from generators.base.architecture import Norm
 from generators.base.errors import InputError
-from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.config import ModelConfig, is_number
 from generators.checkpoint.roles import Family, Slot, changed
 
 FOLDED = (
@@ -67,7 +67,7 @@ def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, An
         scale = 1.0
     if scale in (None, -1):
         scale = usual
-    if isinstance(scale, bool) or not isinstance(scale, int | float) or not scale > 0:
+    if not is_number(scale) or not scale > 0:
         raise InputError(f"The cfg gives {scale!r} as attn_scale, not a number above 0.")
     return {
         "score_scale": None if abs(scale - usual) < 1e-6 * scale else 1 / scale,

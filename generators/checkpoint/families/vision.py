@@ -156,13 +156,13 @@ SIGLIP_VISION = like(
 )
 
 
-def _grid(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    """Return the number of positions: of the square of patches that is stretched to every image's shape."""
-    return {"n_ctx": settings.size("num_patches"), "tied": False}
-
-
 SIGLIP2_TEXT = like(SIGLIP_TEXT, "siglip2--text")
-SIGLIP2_VISION = like(SIGLIP_VISION, "siglip2--vision", defaults={"num_patches": 256}, extra=_grid)
+SIGLIP2_VISION = like(
+    SIGLIP_VISION,
+    "siglip2--vision",
+    defaults={"num_patches": 256},  # a square of patches that is stretched to every image's shape
+    extra=lambda settings, fields: {"n_ctx": settings.size("num_patches"), "tied": False},
+)
 
 
 def _alone(half: Family, *kinds: str) -> Family:

@@ -4,13 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import pi
+from math import inf, pi
 from typing import Any
 
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.checkpoint.config import is_number
 from generators.checkpoint.sources.dialects import Dialect, Layout, neighbors_turned
 from generators.checkpoint.sources.formats import Header
 from generators.checkpoint.sources.gguf_files import IN_BLOCKS, STORED
@@ -217,10 +218,9 @@ def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dic
         raise InputError(f"{place} is a GGUF file whose heads are turned in part; name the original.")
     kind, factor = said.get("rope.scaling.type", "none"), said.get("rope.scaling.factor")
     for key in ("rope.scaling.factor", "rope.freq_base"):
-        if not _is_positive(said.get(key, 1.0)) and said.get(key):
-            raise InputError(
-                f"{place} is a GGUF file that gives {str(said[key])[:40]!r} as {key}, no number above 0."
-            )
+        value = said.get(key)
+        if value and not (is_number(value) and 0 < value < inf):
+            raise InputError(f"{place} is a GGUF file that gives {str(value)[:40]!r} as {key}, no number above 0.")
     if factors is not None:
         return {"rope_scaling": _stretched(factors, said.get("rope.freq_base", 10000.0), place)}
     if kind == "linear" and factor:
@@ -228,10 +228,6 @@ def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dic
     if kind not in ("none", "linear"):
         raise InputError(f"{place} is a GGUF file whose rotations are scaled by {kind!r}; name the original.")
     return {}
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
 
 
 def _stretched(factors: Array, base: float, place: str) -> dict[str, Any]:
