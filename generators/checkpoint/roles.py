@@ -227,8 +227,7 @@ class Family:
         Matrices that write to the stream expect nothing: their biases change nothing that is read from them.
         """
         if role == "unembedding":
-            expected = ("final_norm.gain", "final_norm.bias", "unembedding.bias")
-            return [each for each in expected if each in self.slots]
+            return [each for each in ("final_norm.gain", "final_norm.bias", "unembedding.bias") if each in self.slots]
         *_, layer, inner = ("", *role.split(".", 2))
         if inner not in NORM_READ_BY:
             return []

@@ -41,8 +41,13 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
     if not fitting and family is not None:
         near = nearest(family, [known.name for known in families()])
         raise InputError(f"There is no family {family!r}{near}; the atlas knows {_first_names()}.")
+    if not fitting and wanted is None:
+        raise UnknownFamilyError(f"config.json has no model_type; the atlas knows the families {_first_names()}.")
     if not fitting:
-        raise UnknownFamilyError(_unknown(wanted))
+        raise UnknownFamilyError(
+            f"The architecture family {wanted!r} is unknown; the atlas knows {_first_names()}. {ADD_ONE}. If one of "
+            "these families is built the same, --family NAME reads the model by its table."
+        )
     if stack is None and len(fitting) > 1:
         halves = " or ".join(f"--{known.stack}" for known in fitting)
         raise InputError(f"A model of type {wanted!r} is several models in one: name one by its ending, {halves}.")
@@ -50,15 +55,6 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
         if stack in (None, known.stack):
             return known
     raise InputError(f"A model of type {wanted!r} has no {stack} of its own.")
-
-
-def _unknown(wanted: object) -> str:
-    if wanted is None:
-        return f"config.json has no model_type; the atlas knows the families {_first_names()}."
-    return (
-        f"The architecture family {wanted!r} is unknown; the atlas knows {_first_names()}. {ADD_ONE}. If one of "
-        "these families is built the same, --family NAME reads the model by its table."
-    )
 
 
 def _first_names() -> str:

@@ -332,7 +332,7 @@ class Files:
 
     def _weight_map(self, index: str) -> dict[str, str]:
         """Return which file holds each tensor, by an index. Raises InputError: it doesn't say, or names folders."""
-        found = (self._parsed(index) or {}).get("weight_map")
+        found: Any = (self._parsed(index) or {}).get("weight_map")
         files = found.values() if isinstance(found, dict) else [None]
         if not all(isinstance(file, str) and Path(file).name == file for file in files):
             place = f"In the checkpoint {self.origin.place}, {index}"

@@ -91,7 +91,7 @@ class Hub:
             if (response := answer_in(error)) is not None:
                 raise WeightsUnavailableError(refusal(response, source.hub, what)) from error
             unsaid = f"The model hub can't say now what {what} is ({first_line(error)})"
-            return self._known(source, self.why() if self.is_out_of_reach else unsaid)
+            return self._known(source, self.why() if is_out_of_reach(self.offline) else unsaid)
         found = _of_info(info, source.hub, source.revision)
         self.cache.store_note(_as_note(found), "revisions", source.hub, source.revision)
         return found
