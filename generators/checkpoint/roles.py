@@ -285,6 +285,10 @@ def norm(
     return {f"{role}.gain": gain, **({f"{role}.bias": shift} if bias else {})}
 
 
+def no_norm(role: str) -> dict[str, None]:
+    return dict.fromkeys((f"{role}.gain", f"{role}.bias"))
+
+
 AXES = {"attn.q": "a", "attn.k": "b", "attn.v": "b", "attn.o": "a", "mlp.in": "f", "mlp.gate": "f", "mlp.out": "f"}
 WRITING = ("attn.o", "mlp.out")
 

@@ -8,7 +8,7 @@ from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import ROTATES, unclipped
 from generators.checkpoint.families.neox import NEOX
 from generators.checkpoint.positions import alibi_slopes
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, norm
+from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, no_norm, norm
 from generators.checkpoint.rotation import Fields, rotation
 
 STEEPEST = 8  # MPT's slopes end at 2^-8
@@ -74,8 +74,7 @@ MPT = like(
         "token_embedding": Slot("wte.weight", "V d"),
         **norm("final_norm", "norm_f", bias=False),
         "final_norm.bias": None,
-        "embedding_norm.gain": None,
-        "embedding_norm.bias": None,
+        **no_norm("embedding_norm"),
     },
     block_slots={
         **dict.fromkeys(role for role in BLOOM.block_slots if role.endswith(".bias")),
@@ -127,7 +126,7 @@ FALCON = like(
     "falcon",
     config={"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_ctx": "max_position_embeddings"},
     second_names={"hidden_size": "n_embed"},
-    slots={"embedding_norm.gain": None, "embedding_norm.bias": None},
+    slots=no_norm("embedding_norm"),
     block_slots={
         **linear("attn.o", "h.{i}.self_attention.dense", bias="bias"),
         **linears("h.{i}.mlp", {"mlp.in": "dense_h_to_4h", "mlp.out": "dense_4h_to_h"}, bias="bias"),

@@ -8,7 +8,7 @@ from generators.base.architecture import Buckets
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig, is_number
 from generators.checkpoint.families.llama import ROTATES
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, no_norm, norm
 from generators.checkpoint.rotation import Fields, rotation
 
 LAYER = "encoder.layer.{i}"
@@ -133,7 +133,6 @@ OWN_WIDTH = {
     "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t e"),
     **norm("embedding_norm", "embeddings.LayerNorm", axis="e"),
 }
-NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection is between it and attention
 
 
 ALBERT = like(
@@ -148,7 +147,7 @@ ALBERT = like(
         **linears(f"{SHARED}.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value", "attn.o": "dense"}),
         **linears(SHARED, {"mlp.in": "ffn", "mlp.out": "ffn_output"}),
     },
-    first_block_slots=NO_FIRST_NORM,
+    first_block_slots=no_norm("ln1"),  # the projection is between it and attention
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
     only={"num_hidden_groups": (1,), "inner_group_num": (1,)},  # all layers share one set of weights
     ignores=("down_scale_factor",),
@@ -162,7 +161,7 @@ def _electra(family: Family, settings: ModelConfig) -> Family:
     if settings.get("embedding_size") == settings.get("hidden_size"):
         return chosen
     projected = {**OWN_WIDTH, **_projection("embeddings_project")}
-    return changed(chosen, slots=projected, first_block_slots=NO_FIRST_NORM)
+    return changed(chosen, slots=projected, first_block_slots=no_norm("ln1"))
 
 
 ELECTRA = like(

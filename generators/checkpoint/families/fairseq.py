@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import QKVO, SIZES, Family, Slot, changed, like, linears, norm
+from generators.checkpoint.roles import QKVO, SIZES, Family, Slot, changed, like, linears, no_norm, norm
 from generators.checkpoint.rotation import Fields
 
 OFFSET = 2  # rows before the first position
@@ -50,16 +50,14 @@ XGLM = like(
 )
 
 
-NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}
-NO_FINAL_NORM = {"final_norm.gain": None, "final_norm.bias": None}
 NORMED_AFTER: Mapping[str, Any] = {
     "post_norm": True,
-    "slots": NO_FINAL_NORM,
+    "slots": no_norm("final_norm"),
     "block_slots": {
         **norm("ln1", "layers.{j}.final_layer_norm"),
         **norm("ln2", "layers.{i}.self_attn_layer_norm"),
     },
-    "first_block_slots": NO_FIRST_NORM,
+    "first_block_slots": no_norm("ln1"),
 }
 
 
@@ -67,7 +65,7 @@ def _opt(family: Family, settings: ModelConfig) -> Family:
     """Return the table for norms before or after, and for embeddings of a width of their own (the 350m layout)."""
     chosen = family if settings.flag("do_layer_norm_before") else changed(family, **NORMED_AFTER)
     if settings.flag("_remove_final_layer_norm"):
-        chosen = changed(chosen, slots=NO_FINAL_NORM)
+        chosen = changed(chosen, slots=no_norm("final_norm"))
     if settings.get("word_embed_proj_dim") in (None, settings.get("hidden_size")):
         return chosen
     reads = "embed_tokens.weight" if settings.get("tie_word_embeddings") is not False else "lm_head.weight"
@@ -148,12 +146,12 @@ def _one_size_fits(family: Family, settings: ModelConfig) -> Family:
 
 
 MARIAN_ENCODER = like(
-    BART_ENCODER, "marian--encoder", first_block_slots=NO_FIRST_NORM, **_computed(BART_ENCODER, "split")
+    BART_ENCODER, "marian--encoder", first_block_slots=no_norm("ln1"), **_computed(BART_ENCODER, "split")
 )
 MARIAN_DECODER = like(
     BART_DECODER,
     "marian--decoder",
-    first_block_slots=NO_FIRST_NORM,
+    first_block_slots=no_norm("ln1"),
     variant=_one_size_fits,
     **_computed(BART_DECODER, "split"),
 )

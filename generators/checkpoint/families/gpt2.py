@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import QKV, Family, Slot, changed, fused, like, linear, linears, norm
+from generators.checkpoint.roles import QKV, Family, Slot, changed, fused, like, linear, linears, no_norm, norm
 
 GPT_CONFIG = {
     "n_layer": "n_layer",
@@ -52,11 +52,10 @@ GPT1 = like(
     slots={
         "position_embedding": Slot("positions_embed.weight", "n d"),
         "token_embedding": Slot("tokens_embed.weight", "V d"),
-        "final_norm.gain": None,
-        "final_norm.bias": None,
+        **no_norm("final_norm"),
     },
     block_slots={**norm("ln1", "h.{j}.ln_2"), **norm("ln2", "h.{i}.ln_1")},
-    first_block_slots={"ln1.gain": None, "ln1.bias": None},
+    first_block_slots=no_norm("ln1"),
     post_norm=True,
     extra=None,
 )

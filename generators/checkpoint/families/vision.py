@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import QKVO, SIZES, Family, Slot, like, linear, linears, norm
+from generators.checkpoint.roles import QKVO, SIZES, Family, Slot, like, linear, linears, no_norm, norm
 from generators.checkpoint.rotation import Fields
 
 LAYER = "encoder.layer.{i}"
@@ -149,8 +149,7 @@ SIGLIP_VISION = like(
     "siglip--vision",
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
-        "embedding_norm.gain": None,
-        "embedding_norm.bias": None,
+        **no_norm("embedding_norm"),
     },
     defaults={"patch_size": 16, "layer_norm_eps": 1e-6},
 )

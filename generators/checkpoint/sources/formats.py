@@ -86,9 +86,7 @@ def once_per_content(at_once: int) -> Callable[[Callable[[Path, int], T]], Calla
     """Decorate what reads a file of a size: `at_once` files are remembered, each until it has changed."""
 
     def decorate(read: Callable[[Path, int], T]) -> Callable[[Path], T]:
-        @lru_cache(maxsize=at_once)
-        def remembered(path: Path, changed: int, size: int) -> T:
-            return read(path, size)
+        remembered = lru_cache(maxsize=at_once)(lambda path, changed, size: read(path, size))
 
         @wraps(read)
         def as_it_is(path: Path) -> T:
