@@ -1,16 +1,15 @@
 """CTranslate2's model.bin: a name and a shape before each tensor, then names that mean the same tensor."""
 
 import struct
-from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import ml_dtypes
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.checkpoint.sources import formats
 from generators.checkpoint.sources.formats import Contents, Format, Header, once_per_content
 
 VERSION = 6
@@ -18,15 +17,8 @@ OPEN_AT_ONCE = 2
 MOST_TENSORS = 100_000
 MOST_AXES = 8
 SPEC, NUMBERS, ALIASES = "ctranslate2.spec", "ctranslate2.numbers", "ctranslate2.aliases"
-TYPES: Mapping[int, tuple[str, np.dtype[Any]]] = {
-    0: ("F32", np.dtype("<f4")),
-    1: ("I8", np.dtype("i1")),
-    2: ("I16", np.dtype("<i2")),
-    3: ("I32", np.dtype("<i4")),
-    4: ("F16", np.dtype("<f2")),
-    5: ("BF16", np.dtype(ml_dtypes.bfloat16)),
-}
-STORED = dict(TYPES.values())
+TYPES = ("F32", "I8", "I16", "I32", "F16", "BF16")
+STORED = {**formats.STORED, "I8": np.dtype("i1"), "I16": np.dtype("<i2"), "I32": np.dtype("<i4")}
 SCALE = "_scale"  # behind the name of an 8-bit matrix: what its rows were multiplied by
 
 
@@ -103,12 +95,11 @@ def _tensor(file: BinaryIO, size: int) -> Header:
         raise ValueError(f"a tensor has {axes} axes")
     shape = _next(file, f"<{axes}I")
     kind, length = _next(file, "<BI")
-    if kind not in TYPES:
+    if kind >= len(TYPES):
         raise ValueError(f"a tensor is of the type {kind}")
-    name, dtype = TYPES[kind]
-    if prod(shape) * dtype.itemsize != length or file.tell() + length > size:
+    if prod(shape) * STORED[TYPES[kind]].itemsize != length or file.tell() + length > size:
         raise ValueError("a tensor's size isn't that of its shape, or it is cut off")
-    return Header(name, shape, file.tell())
+    return Header(TYPES[kind], shape, file.tell())
 
 
 def _count(file: BinaryIO) -> int:

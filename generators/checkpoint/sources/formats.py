@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
+import ml_dtypes
 import numpy as np
 from numpy import ndarray as Array
 
@@ -15,8 +16,14 @@ from generators.base.errors import InputError
 
 T = TypeVar("T")
 Span = tuple[int, int]  # first byte, and the one after the last
-FLOATING = ("F64", "F32", "F16", "BF16")
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
+STORED: Mapping[str, np.dtype[Any]] = {  # by their names in safetensors
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype(ml_dtypes.bfloat16),
+}
+FLOATING = tuple(STORED)
+DTYPES = {dtype.name: name for name, dtype in STORED.items()}
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Format(ABC):
     """
 
     dtypes: tuple[str, ...] = FLOATING  # that it reads
-    stored: Mapping[str, np.dtype[Any]] = {}  # those whose numbers are stored as NumPy has them
+    stored = STORED  # those whose numbers are stored as NumPy has them
 
     @abstractmethod
     def contents(self, path: Path) -> Contents: ...

@@ -1,13 +1,11 @@
 """GGUF files: llama.cpp's format, through the reader of its `gguf` package, which also says what blocks mean."""
 
 import struct
-from collections.abc import Mapping
 from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy import ndarray as Array
 
@@ -17,11 +15,6 @@ from generators.checkpoint.sources.formats import Contents, Format, Header, chec
 OPEN_AT_ONCE = 2
 MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata
 MOST_KEYS = 10_000  # of a file's metadata; real files have some dozens
-STORED: Mapping[str, np.dtype[Any]] = {
-    "F32": np.dtype("<f4"),
-    "F16": np.dtype("<f2"),
-    "BF16": np.dtype(ml_dtypes.bfloat16),
-}
 # Types whose numbers are stored in blocks, each with scales of its own; a block is never divided between two rows.
 IN_BLOCKS = (
     *("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "TQ1_0", "TQ2_0"),
@@ -32,8 +25,7 @@ IN_BLOCKS = (
 class Gguf(Format):
     """GGUF. Shapes are given as NumPy has them: the last axis is contiguous."""
 
-    dtypes = (*STORED, *IN_BLOCKS)
-    stored = STORED
+    dtypes = ("F32", "F16", "BF16", *IN_BLOCKS)
 
     def contents(self, path: Path) -> Contents:
         return _contents(path)
@@ -41,7 +33,7 @@ class Gguf(Format):
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor as they are stored: bytes, where numbers are in blocks."""
         header = self.header(path, name)
-        if header.dtype in STORED:
+        if header.dtype not in IN_BLOCKS:
             return super().rows(path, name, rows)
         if len(header.shape) < 2:
             raise InputError(
@@ -50,7 +42,7 @@ class Gguf(Format):
         return self.stored_rows(path, name, np.dtype(np.uint8), _in_bytes(header), rows)
 
     def numbers(self, header: Header, stored: Array) -> Array:
-        if header.dtype in STORED:
+        if header.dtype not in IN_BLOCKS:
             return stored
         from gguf import GGMLQuantizationType
         from gguf.quants import dequantize

@@ -14,7 +14,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.config import is_number
 from generators.checkpoint.sources.dialects import Dialect, Layout, neighbors_turned
 from generators.checkpoint.sources.formats import Header
-from generators.checkpoint.sources.gguf_files import IN_BLOCKS, STORED
+from generators.checkpoint.sources.gguf_files import IN_BLOCKS, Gguf
 
 ARCHITECTURE = "general.architecture"
 ROPE_FACTORS = "rope_freqs.weight"
@@ -180,7 +180,7 @@ def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -
         raise InputError(
             f"{place} has {len(headers)} tensors, and its first file says {count}: its shards aren't of one model."
         )
-    other = next((header.dtype for header in headers.values() if header.dtype not in (*STORED, *IN_BLOCKS)), None)
+    other = next((header.dtype for header in headers.values() if header.dtype not in Gguf.dtypes), None)
     if other is not None:
         raise InputError(
             f"{place} has tensors of the type {other}, and the atlas reads floating point and blocks of it. {AGAIN}"

@@ -20,10 +20,10 @@ from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.caches import hub_folder
 from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once
-from generators.checkpoint.sources.formats import Header, check_dtype, check_layout
+from generators.checkpoint.sources.formats import STORED, Header, check_dtype, check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.repository import NoRangesError, Repository
-from generators.checkpoint.sources.safetensors_files import LENGTH, METADATA, STORED, aliases_in
+from generators.checkpoint.sources.safetensors_files import LENGTH, METADATA, aliases_in
 from generators.checkpoint.sources.tensor_cache import TensorCache
 
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more

@@ -1,12 +1,8 @@
 """Safetensors files: a header of names, types and shapes, then the tensors."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
-
-import ml_dtypes
-import numpy as np
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources.formats import Contents, Format, Header, check_layout, once_per_content
@@ -14,18 +10,10 @@ from generators.checkpoint.sources.formats import Contents, Format, Header, chec
 HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
 METADATA = "__metadata__"  # of a header, beside its tensors
 LENGTH = 8  # bytes before the header, which say how long it is
-STORED: Mapping[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "F16": np.dtype("<f2"),
-    "BF16": np.dtype(ml_dtypes.bfloat16),
-}
 
 
 class Safetensors(Format):
     """Safetensors. A file's header is read and checked once; no file stays open, so that no page stays mapped."""
-
-    stored = STORED
 
     def contents(self, path: Path) -> Contents:
         return _contents(path)
