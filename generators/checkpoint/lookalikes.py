@@ -53,21 +53,13 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
             f"The model is of type {kind!r}, which has a table of its own; that of the family {family.name!r} "
             "reads it another way. Leave out --family."
         )
-    _check_assumed(config, files.origin.place, family, architecture)
+    check_assumed(config, files.origin.place, family, architecture)
     understood(config, next(table for table in families() if table.name == family.name), strictly=True)
     names = as_matrices(files.names(), packed=bool(config.get("quantization_config")))
-    _check_tensors(names, files.origin.place, family, architecture)
+    check_tensors(names, files.origin.place, family, architecture)
 
 
-def check_fit(
-    names: Collection[str], config: Mapping[str, Any], place: str, family: Family, architecture: Architecture
-) -> None:
-    """Check a table against a file of unknown type. Raises InputError: nothing shows that it fits."""
-    _check_assumed(config, place, family, architecture)
-    _check_tensors(names, place, family, architecture)
-
-
-def _check_assumed(config: Mapping[str, Any], place: str, family: Family, architecture: Architecture) -> None:
+def check_assumed(config: Mapping[str, Any], place: str, family: Family, architecture: Architecture) -> None:
     if assumed := _assumed(config, family, architecture):
         raise InputError(
             f"Models of the family {family.name!r} {assumed}. Nothing in {place} shows that this model does, so it "
@@ -111,7 +103,7 @@ def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
     return "don't scale attention scores" if a.score_scale == 1 else ""
 
 
-def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
+def check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
     slots = dict(family.in_file(names, architecture.n_layer))
     if unknown := unknown_tensors(names, family, architecture):
         raise InputError(

@@ -248,6 +248,8 @@ def _deberta(family: Family, settings: ModelConfig) -> Family:
         slots["relative_embedding"] = Slot("encoder.rel_embeddings.weight", "r d")
     if relative and "layer_norm" in str(settings.get("norm_rel_ebd") or ""):
         slots |= norm("relative_norm", "encoder.LayerNorm")
+    # a convolution of the embeddings is added to what the first block gives, and normed with it
+    convolves = settings.get("conv_kernel_size") not in (None, 0) and settings.size("conv_kernel_size") > 0
     without = {}
     if not added:
         slots["position_embedding"], without = None, {"position_embedding": MIXED}
@@ -256,13 +258,8 @@ def _deberta(family: Family, settings: ModelConfig) -> Family:
         slots=slots,
         without=without,
         positions="relative" if relative else "learned" if added else "none",
-        second_block_slots=norm("ln1", "encoder.conv.LayerNorm") if _convolves(settings) else {},
+        second_block_slots=norm("ln1", "encoder.conv.LayerNorm") if convolves else {},
     )
-
-
-def _convolves(settings: ModelConfig) -> bool:
-    """Return whether a convolution of the embeddings is added to what the first block gives, and normed with it."""
-    return settings.get("conv_kernel_size") not in (None, 0) and settings.size("conv_kernel_size") > 0
 
 
 def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
