@@ -18,6 +18,7 @@ from generators.base.architecture import Norm, Positions
 from generators.checkpoint.config import ModelConfig
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
+Fields = Mapping[str, Any]  # fields of Architecture
 Sizes = Mapping[str, int]  # sizes of the axes named by `Architecture.sizes`
 
 NORM_READ_BY = {"attn.q": "ln1", "attn.k": "ln1", "attn.v": "ln1", "mlp.in": "ln2", "mlp.gate": "ln2"}
@@ -163,7 +164,7 @@ class Family:
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=lambda: EMPTY)
     ignores: tuple[str, ...] = ()
     variant: Callable[["Family", ModelConfig], "Family"] | None = None
-    extra: Callable[[ModelConfig, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    extra: Callable[[ModelConfig, Fields], Fields] | None = None
     bare_norms: bool = False
 
     def __post_init__(self) -> None:

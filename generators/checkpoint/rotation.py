@@ -8,10 +8,10 @@ from generators.base.architecture import Rotary
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig, is_number
 from generators.checkpoint.positions import BASE, rotary
+from generators.checkpoint.roles import Fields
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 PART = "partial_rotary_factor"
-Fields = Mapping[str, Any]  # fields of Architecture read so far
 
 
 def same_in_all_layers(
@@ -20,7 +20,7 @@ def same_in_all_layers(
     kinds: Sequence[str] | None = None,
     adjacent: bool = False,
     part_key: str | None = None,
-) -> Mapping[str, Any]:
+) -> Fields:
     """Return one rotation for all layers, and windows; `kinds` are those of layers where config.json doesn't say."""
     turns = rotation(settings, fields, adjacent=adjacent, part_key=part_key)
     return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"], kinds)}
@@ -30,7 +30,7 @@ part_of_each_head = partial(same_in_all_layers, part_key=PART)
 neighbors = partial(same_in_all_layers, adjacent=True)
 
 
-def in_turn(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def in_turn(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the same for a model in which every second layer sees all keys."""
     return same_in_all_layers(settings, fields, all_keys_every(2, fields["n_layer"]))
 
@@ -103,7 +103,7 @@ def layer_kinds(settings: ModelConfig, n_layer: int, otherwise: Sequence[str]) -
     return kinds[:n_layer]
 
 
-def by_kind(settings: ModelConfig, fields: Fields, turns: Mapping[str, Rotary | None], nth: int) -> Mapping[str, Any]:
+def by_kind(settings: ModelConfig, fields: Fields, turns: Mapping[str, Rotary | None], nth: int) -> Fields:
     """Return rotations and windows; every nth layer sees all keys, unless config.json says which do."""
     n_layer = fields["n_layer"]
     kinds = layer_kinds(settings, n_layer, all_keys_every(nth, n_layer))

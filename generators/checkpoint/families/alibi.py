@@ -1,15 +1,12 @@
 """Decoders whose scores fall with distance (ALiBi): BLOOM, MPT, Falcon; Falcon also with rotations."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import ROTATES, unclipped
 from generators.checkpoint.families.neox import NEOX
 from generators.checkpoint.positions import alibi_slopes
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, no_norm, norm
-from generators.checkpoint.rotation import Fields, rotation
+from generators.checkpoint.roles import Family, Fields, Slot, changed, fused, like, linear, linears, no_norm, norm
+from generators.checkpoint.rotation import rotation
 
 STEEPEST = 8  # MPT's slopes end at 2^-8
 
@@ -46,7 +43,7 @@ BLOOM = like(
 )
 
 
-def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _mpt(settings: ModelConfig, fields: Fields) -> Fields:
     settings.must_be("attn_config.alibi", True)
     settings.must_be("attn_config.qk_ln", False, None)
     settings.must_be("attn_config.prefix_lm", False, None)
@@ -109,7 +106,7 @@ def _falcon(family: Family, settings: ModelConfig) -> Family:
     )
 
 
-def _falcon_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _falcon_numbers(settings: ModelConfig, fields: Fields) -> Fields:
     """Return heads of keys, and slopes or rotations; Falcon scales its slopes as it scales scores."""
     grouped, one = settings.flag("new_decoder_architecture"), settings.flag("multi_query")
     kv = settings.get("num_kv_heads") if grouped else None

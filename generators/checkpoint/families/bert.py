@@ -1,6 +1,5 @@
 """BERT and encoders like it: normed after adding; attention of the first block reads the embeddings' own norm."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +7,8 @@ from generators.base.architecture import Buckets
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig, is_number
 from generators.checkpoint.families.llama import ROTATES
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, no_norm, norm
-from generators.checkpoint.rotation import Fields, rotation
+from generators.checkpoint.roles import SIZES, Family, Fields, Slot, changed, like, linear, linears, no_norm, norm
+from generators.checkpoint.rotation import rotation
 
 LAYER = "encoder.layer.{i}"
 LARGEST_PADDING = 1000  # rows; a padding id beyond it is somewhere in the vocabulary, not before the positions
@@ -177,7 +176,7 @@ MPNET_PADDING = 2  # its software counts from 2 whatever padding the config give
 BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever buckets the config gives
 
 
-def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Fields:
     settings.must_be("relative_attention_num_buckets", BUCKETS.count)
     return {"n_ctx": fields["n_ctx"] - MPNET_PADDING, "buckets": BUCKETS}
 
@@ -212,7 +211,7 @@ def _esm(family: Family, settings: ModelConfig) -> Family:
     )
 
 
-def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _esm_numbers(settings: ModelConfig, fields: Fields) -> Fields:
     settings.must_be("is_folding_model", False, None)
     numbers: dict[str, Any] = {"embedding_scale": UNMASKED if settings.flag("token_dropout") else 1.0}
     if settings.get("position_embedding_type") == "rotary":
@@ -262,7 +261,7 @@ def _deberta(family: Family, settings: ModelConfig) -> Family:
     )
 
 
-def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the scale of scores that are sums of up to three parts."""
     width = settings.get("embedding_size")
     if width not in (None, fields["d_model"]):

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import QKVO, SIZES, Family, Slot, changed, like, linears, no_norm, norm
-from generators.checkpoint.rotation import Fields
+from generators.checkpoint.roles import QKVO, SIZES, Family, Fields, Slot, changed, like, linears, no_norm, norm
 
 OFFSET = 2  # rows before the first position
 
@@ -14,7 +13,7 @@ def attention(layer: str) -> dict[str, Slot]:
     return {**linears(f"{layer}.self_attn", QKVO), **linears(layer, {"mlp.in": "fc1", "mlp.out": "fc2"})}
 
 
-def _scaled(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _scaled(settings: ModelConfig, fields: Fields) -> Fields:
     return {"embedding_scale": fields["d_model"] ** 0.5 if settings.flag("scale_embedding") else 1.0}
 
 
@@ -184,7 +183,7 @@ def _pre_norm_pair(kind: str, formula: str | None = None, **others: Any) -> tupl
     return stack(BART_ENCODER), stack(BART_DECODER)
 
 
-def _after_one_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _after_one_padding(settings: ModelConfig, fields: Fields) -> Fields:
     """Check the padding token, from whose id positions are counted: the formula begins at 2."""
     settings.must_be("pad_token_id", 1)
     return _scaled(settings, fields)

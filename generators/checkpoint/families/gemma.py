@@ -1,13 +1,11 @@
 """Gemma: gains are 1 + g; embeddings are multiplied by the square root of the width; later ones norm outputs too."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import LLAMA, NO_MLP_BIASES, head_norms
-from generators.checkpoint.roles import Slot, like, norm
-from generators.checkpoint.rotation import FULL, SLIDING, Fields, by_kind, in_turn, rotation, same_in_all_layers
+from generators.checkpoint.roles import Fields, Slot, like, norm
+from generators.checkpoint.rotation import FULL, SLIDING, by_kind, in_turn, rotation, same_in_all_layers
 
 ONE = 1.0  # added to every gain
 PATTERN = 6  # in Gemma 3 every sixth layer sees all keys
@@ -17,7 +15,7 @@ def _bidirectional(settings: ModelConfig) -> None:
     settings.must_be("use_bidirectional_attention", None, False)
 
 
-def _gemma(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _gemma(settings: ModelConfig, fields: Fields) -> Fields:
     _bidirectional(settings)
     return {**same_in_all_layers(settings, fields), "embedding_scale": math.sqrt(fields["d_model"])}
 
@@ -37,7 +35,7 @@ GEMMA = like(
 )
 
 
-def _capped(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _capped(settings: ModelConfig, fields: Fields) -> Fields:
     """Return scale and cap of scores; the scale is that of a width named in config.json, not of the head's own."""
     settings.ignore("final_logit_softcapping")
     return {
@@ -47,7 +45,7 @@ def _capped(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     }
 
 
-def _gemma2(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _gemma2(settings: ModelConfig, fields: Fields) -> Fields:
     _bidirectional(settings)
     return {**_capped(settings, fields), **in_turn(settings, fields)}
 
@@ -70,7 +68,7 @@ GEMMA2 = like(
 )
 
 
-def _gemma3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _gemma3(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotations of layers that see a window (unscaled, base 10,000) and of those that see all."""
     _bidirectional(settings)
     pattern = settings.get("sliding_window_pattern") or settings.get("_sliding_window_pattern") or PATTERN

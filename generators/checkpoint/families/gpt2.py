@@ -1,11 +1,8 @@
 """GPT-2, its predecessor, and what is built like it: a learned table of positions, layer norms with biases."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import QKV, Family, Slot, changed, fused, like, linear, linears, no_norm, norm
+from generators.checkpoint.roles import QKV, Family, Fields, Slot, changed, fused, like, linear, linears, norm
 
 GPT_CONFIG = {
     "n_layer": "n_layer",
@@ -18,7 +15,7 @@ GPT_CONFIG = {
 UNSCALED = 1.0
 
 
-def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _scores(settings: ModelConfig, fields: Fields) -> Fields:
     return {
         "score_scale": None if settings.flag("scale_attn_weights") else UNSCALED,
         "scaled_by_layer": settings.flag("scale_attn_by_inverse_layer_idx"),
@@ -52,10 +49,11 @@ GPT1 = like(
     slots={
         "position_embedding": Slot("positions_embed.weight", "n d"),
         "token_embedding": Slot("tokens_embed.weight", "V d"),
-        **no_norm("final_norm"),
+        "final_norm.gain": None,
+        "final_norm.bias": None,
     },
     block_slots={**norm("ln1", "h.{j}.ln_2"), **norm("ln2", "h.{i}.ln_1")},
-    first_block_slots=no_norm("ln1"),
+    first_block_slots={"ln1.gain": None, "ln1.bias": None},
     post_norm=True,
     extra=None,
 )
@@ -68,7 +66,7 @@ def _one_key_head(family: Family, settings: ModelConfig) -> Family:
     return changed(family, block_slots=fused("h.{i}.attn.c_attn", "a a a", groups="h"))
 
 
-def _bigcode(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _bigcode(settings: ModelConfig, fields: Fields) -> Fields:
     settings.ignore("num_key_value_heads", "scale_attention_softmax_in_fp32")
     settings.must_be("scale_attn_weights", True)
     return {"n_kv_head": 1 if settings.flag("multi_query") else None}
@@ -88,7 +86,7 @@ GPT_BIGCODE = like(
 )
 
 
-def _alternating(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _alternating(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the windows of layers that see only near keys; GPT-Neo's scores are not scaled at all."""
     kinds = [kind for block, count in _attention_types(settings) for _ in range(count) for kind in block]
     n_layer = fields["n_layer"]

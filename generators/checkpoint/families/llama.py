@@ -1,13 +1,10 @@
 """Llama and what is built like it: rotations, RMS norms without biases, grouped queries, a gated MLP."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.positions import rotary
-from generators.checkpoint.roles import QKV, SIZES, Family, Slot, fused, like, linear, linears, norm, part_of
-from generators.checkpoint.rotation import FULL, SLIDING, Fields, in_turn, part_of_each_head, same_in_all_layers
+from generators.checkpoint.roles import QKV, SIZES, Family, Fields, Slot, fused, like, linear, linears, norm, part_of
+from generators.checkpoint.rotation import FULL, SLIDING, in_turn, part_of_each_head, same_in_all_layers
 
 ROTATES = "Positions enter as rotations inside attention: this architecture has no position embedding to look at."
 ROUTES = "Each token is sent to a few of several MLPs: there is no one matrix that every token's MLP reads with."
@@ -96,7 +93,7 @@ APERTUS_SCALING = {
 }
 
 
-def _apertus(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _apertus(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotation; where config.json names no scaling, its software takes one."""
     settings.must_be("qk_norm", True, None)  # present regardless of the setting
     if settings.get("rope_parameters") is None and settings.get("rope_scaling") is None:
@@ -147,7 +144,7 @@ MIXTRAL = like(
 )
 
 
-def _windows_above(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _windows_above(settings: ModelConfig, fields: Fields) -> Fields:
     first = settings.get("max_window_layers")
     first = first if isinstance(first, int) else 0
     return same_in_all_layers(settings, fields, [SLIDING if i >= first else FULL for i in range(fields["n_layer"])])
@@ -180,7 +177,7 @@ QWEN3_MOE = like(
 )
 
 
-def _smollm3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _smollm3(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotations of a model in which every fourth layer has none."""
     n_layer = fields["n_layer"]
     interval = settings.get("no_rope_layer_interval") or 4
@@ -203,7 +200,7 @@ SMOLLM3 = like(
 )
 
 
-def _granite(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _granite(settings: ModelConfig, fields: Fields) -> Fields:
     settings.ignore("residual_multiplier", "logits_scaling")  # scale of the residual; scale of the output
     return {
         **same_in_all_layers(settings, fields),

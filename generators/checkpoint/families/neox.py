@@ -1,20 +1,17 @@
 """GPT-NeoX and other rotary decoders with layer norms: in several, attention and MLP run in parallel."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.gpt2 import GPT_CONFIG
 from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, NO_GATE, NO_MLP_BIASES, ROTATES, attention
 from generators.checkpoint.positions import BASE, rotary
-from generators.checkpoint.roles import QKVO, SIZES, Family, Slot, changed, fused, like, linear, linears, norm
-from generators.checkpoint.rotation import Fields, neighbors, part_of_each_head, rotation
+from generators.checkpoint.roles import QKVO, SIZES, Family, Fields, Slot, changed, fused, like, linear, linears, norm
+from generators.checkpoint.rotation import neighbors, part_of_each_head, rotation
 
 NO_TABLE = {"position_embedding": ROTATES}
 
 
-def _neox(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _neox(settings: ModelConfig, fields: Fields) -> Fields:
     turns = rotation(settings, fields, base_key="rotary_emb_base", part_key="rotary_pct")
     return {"rotary": (turns,) * fields["n_layer"]}
 
@@ -44,7 +41,7 @@ NEOX = Family(
 )
 
 
-def _first_channels(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _first_channels(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotation of neighbouring channels among the first of every head, as GPT-J makes it."""
     if settings.get("rotary_dim") is None:
         raise InputError("config.json gives no rotary_dim; without one the atlas can't read this family.")

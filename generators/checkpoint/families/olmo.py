@@ -1,12 +1,9 @@
 """OLMo and EXAONE 4: norms without gains, or behind attention and MLP instead of in front of them."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import LLAMA, NO_BIASES, NO_MLP_BIASES, head_norms, unclipped
-from generators.checkpoint.roles import Family, Slot, like
-from generators.checkpoint.rotation import FULL, SLIDING, Fields, by_kind, rotation
+from generators.checkpoint.roles import Family, Fields, Slot, like
+from generators.checkpoint.rotation import FULL, SLIDING, by_kind, rotation
 
 EVERY = 4  # in OLMo 3 and EXAONE 4 every fourth layer sees all keys
 NO_NORMS = {"ln1.gain": None, "ln2.gain": None}
@@ -49,7 +46,7 @@ OLMO2 = like(
 )
 
 
-def _olmo3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _olmo3(settings: ModelConfig, fields: Fields) -> Fields:
     """Return windows and rotations; only those of layers that see all keys are scaled."""
     turns = {kind: rotation(settings, fields, kind=kind, scaled=kind == FULL) for kind in (FULL, SLIDING)}
     return by_kind(settings, fields, turns, EVERY)
@@ -63,7 +60,7 @@ OLMO3 = like(
 )
 
 
-def _exaone4(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _exaone4(settings: ModelConfig, fields: Fields) -> Fields:
     """Return windows and rotations; where some layers see a window, those that see all keys have no rotation."""
     turns = rotation(settings, fields)
     every = EVERY if settings.get("layer_types") else settings.size("sliding_window_pattern")

@@ -1,12 +1,8 @@
 """T5, mT5 and UMT5: unscaled scores get a bias by head and distance, from one table for a stack or a layer."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.architecture import Buckets
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, changed, like, linears, norm
-from generators.checkpoint.rotation import Fields
+from generators.checkpoint.roles import Family, Fields, Slot, changed, like, linears, norm
 
 UNSCALED = 1.0
 BIASES = (
@@ -26,7 +22,7 @@ def _gated(family: Family, settings: ModelConfig) -> Family:
     return changed(family, block_slots=linears(dense, {"mlp.gate": "wi_0", "mlp.in": "wi_1"}, bias=False))
 
 
-def _numbers(settings: ModelConfig, fields: Fields, both_ways: bool) -> Mapping[str, Any]:
+def _numbers(settings: ModelConfig, fields: Fields, both_ways: bool) -> Fields:
     settings.ignore("is_decoder", "scale_decoder_outputs", "n_positions")
     count, furthest = (settings.size(f"relative_attention_{what}") for what in ("num_buckets", "max_distance"))
     return {"score_scale": UNSCALED, "buckets": Buckets(count, furthest, both_ways)}

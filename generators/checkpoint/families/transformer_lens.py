@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from generators.base.architecture import Norm
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig, is_number
-from generators.checkpoint.roles import Family, Slot, changed
+from generators.checkpoint.roles import Family, Fields, Slot, changed
 
 FOLDED = (
     "TransformerLens has folded this model's layer norms: their gains and biases are part of the matrices that read "
@@ -60,7 +59,7 @@ def _as_saved(family: Family, settings: ModelConfig) -> Family:
     )
 
 
-def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _scores(settings: ModelConfig, fields: Fields) -> Fields:
     """Return what scores are multiplied by: `attn_scale` divides them, and -1 means the root of a head's width."""
     usual, scale = fields["d_head"] ** 0.5, settings.get("attn_scale")
     if settings.get("use_attn_scale") is False:

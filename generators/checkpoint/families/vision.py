@@ -1,18 +1,14 @@
 """Towers: encoders of images (ViT, DeiT, DINOv2) and the two halves of CLIP and SigLIP, together or alone."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import QKVO, SIZES, Family, Slot, like, linear, linears, no_norm, norm
-from generators.checkpoint.rotation import Fields
+from generators.checkpoint.roles import QKVO, SIZES, Family, Fields, Slot, like, linear, linears, no_norm, norm
 
 LAYER = "encoder.layer.{i}"
 SEES = {"token_embedding": "This model sees images: it has no tokens."}
 
 
-def _patches(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _patches(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the number of positions: patches of an image, row by row."""
     image, patch = settings.size("image_size"), settings.size("patch_size")
     if image < patch:
