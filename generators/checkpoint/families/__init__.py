@@ -30,11 +30,7 @@ def families() -> tuple[Family, ...]:
 
 
 def choose_family(config: Mapping[str, Any], family: str | None, stack: str | None = None) -> Family:
-    """Return the family called `family`, or the one that config.json's `model_type` names.
-
-    Args:
-        stack: which half of a pair is meant (`encoder`, `decoder`, `text`, `vision`).
-    """
+    """Return the family called `family`, or that of config.json's `model_type`; of a pair, the half `stack`."""
     wanted = family or config.get("model_type")
     named = [known for known in families() if wanted == known.name]
     fitting = named or [known for known in families() if wanted in known.model_types]

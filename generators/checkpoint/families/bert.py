@@ -155,7 +155,6 @@ ALBERT = like(
 
 
 def _electra(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for embeddings of a width of their own, or of that of the stream."""
     chosen = _as_set(family, settings)
     if settings.get("embedding_size") == settings.get("hidden_size"):
         return chosen
@@ -200,7 +199,6 @@ UNMASKED = 1 - 0.15 * 0.8  # share of embeddings left by the masking that ESM wa
 
 
 def _esm(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for a model that rotates, or adds a table of positions."""
     kind = settings.one_of("position_embedding_type", ("absolute", "rotary"))
     before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
     chosen = changed(family, causal=settings.flag("is_decoder"), slots=before)
@@ -240,7 +238,6 @@ MIXED = (
 
 
 def _deberta(family: Family, settings: ModelConfig) -> Family:
-    """Return the table with or without a table of positions, and of distances."""
     relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
     slots: dict[str, Slot | None] = {} if settings.get("type_vocab_size") else {**NO_TYPES}
     if relative:

@@ -130,7 +130,6 @@ BART_DECODER = changed(
 
 
 def _computed(base: Family, formula: str) -> dict[str, Any]:
-    """Return what differs where positions are computed."""
     return {
         "slots": {"position_embedding": Slot("(computed)", "n d", formula=formula)},
         "positions": "formula",

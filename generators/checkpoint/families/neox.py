@@ -101,7 +101,6 @@ PHI = like(
 
 
 def _stablelm(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for one norm in front of attention and MLP, or two."""
     if not settings.flag("use_parallel_residual"):
         return family
     return changed(family, block_slots=norm("ln2", "layers.{i}.input_layernorm"))

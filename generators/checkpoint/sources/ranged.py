@@ -114,7 +114,6 @@ class RangedFiles(Files):
         return self.cache.prune()
 
     def to_come(self, names: Iterable[str], *, whole: bool = False) -> int:
-        """Return how many bytes `prefetch` would bring here, as far as headers say it."""
         if self.comes_whole:
             return self._sizes(self._older_names())
         _, missing = self._places(names)
