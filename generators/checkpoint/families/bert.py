@@ -7,10 +7,11 @@ from generators.base.architecture import Buckets
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig, is_number
 from generators.checkpoint.families.llama import ROTATES
-from generators.checkpoint.roles import SIZES, Family, Fields, Slot, changed, like, linear, linears, no_norm, norm
+from generators.checkpoint.roles import SIZES, Family, Fields, Slot, changed, like, linears, no_norm, norm
 from generators.checkpoint.rotation import rotation
 
 LAYER = "encoder.layer.{i}"
+OUT_AND_MLP = {"attn.o": "attention.output.dense", "mlp.in": "intermediate.dense", "mlp.out": "output.dense"}
 LARGEST_PADDING = 1000  # rows; a padding id beyond it is somewhere in the vocabulary, not before the positions
 
 
@@ -33,9 +34,7 @@ BERT = Family(
         **norm("ln1", "encoder.layer.{j}.output.LayerNorm"),
         **norm("ln2", f"{LAYER}.attention.output.LayerNorm"),
         **linears(f"{LAYER}.attention.self", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}),
-        **linear("attn.o", f"{LAYER}.attention.output.dense"),
-        **linear("mlp.in", f"{LAYER}.intermediate.dense"),
-        **linear("mlp.out", f"{LAYER}.output.dense"),
+        **linears(LAYER, OUT_AND_MLP),
     },
     first_block_slots=norm("ln1", "embeddings.LayerNorm"),
     aliases=(("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")),

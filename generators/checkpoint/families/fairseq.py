@@ -1,6 +1,5 @@
 """Models from fairseq: BART, mBART, Pegasus, M2M-100, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from generators.checkpoint.config import ModelConfig
@@ -49,20 +48,20 @@ XGLM = like(
 )
 
 
-NORMED_AFTER: Mapping[str, Any] = {
-    "post_norm": True,
-    "slots": no_norm("final_norm"),
-    "block_slots": {
-        **norm("ln1", "layers.{j}.final_layer_norm"),
-        **norm("ln2", "layers.{i}.self_attn_layer_norm"),
-    },
-    "first_block_slots": no_norm("ln1"),
-}
-
-
 def _opt(family: Family, settings: ModelConfig) -> Family:
     """Return the table for norms before or after, and for embeddings of a width of their own (the 350m layout)."""
-    chosen = family if settings.flag("do_layer_norm_before") else changed(family, **NORMED_AFTER)
+    chosen = family
+    if not settings.flag("do_layer_norm_before"):
+        chosen = changed(
+            family,
+            post_norm=True,
+            slots=no_norm("final_norm"),
+            block_slots={
+                **norm("ln1", "layers.{j}.final_layer_norm"),
+                **norm("ln2", "layers.{i}.self_attn_layer_norm"),
+            },
+            first_block_slots=no_norm("ln1"),
+        )
     if settings.flag("_remove_final_layer_norm"):
         chosen = changed(chosen, slots=no_norm("final_norm"))
     if settings.get("word_embed_proj_dim") in (None, settings.get("hidden_size")):

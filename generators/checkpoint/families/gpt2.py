@@ -2,7 +2,7 @@
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import QKV, Family, Fields, Slot, changed, fused, like, linear, linears, norm
+from generators.checkpoint.roles import QKV, Family, Fields, Slot, changed, fused, like, linears, norm
 
 GPT_CONFIG = {
     "n_layer": "n_layer",
@@ -12,6 +12,7 @@ GPT_CONFIG = {
     "vocab_size": "vocab_size",
     "norm_eps": "layer_norm_epsilon",
 }
+OUT_AND_MLP = {"attn.o": "attn.c_proj", "mlp.in": "mlp.c_fc", "mlp.out": "mlp.c_proj"}
 UNSCALED = 1.0
 
 
@@ -36,8 +37,7 @@ GPT2 = Family(
         **norm("ln1", "h.{i}.ln_1"),
         **norm("ln2", "h.{i}.ln_2"),
         **fused("h.{i}.attn.c_attn", "a a a", stored="in out"),
-        **linear("attn.o", "h.{i}.attn.c_proj", stored="in out"),
-        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}, stored="in out"),
+        **linears("h.{i}", OUT_AND_MLP, stored="in out"),
     },
     defaults={"scale_attn_weights": True},
     extra=_scores,
@@ -77,8 +77,7 @@ GPT_BIGCODE = like(
     "gpt_bigcode",
     block_slots={
         **fused("h.{i}.attn.c_attn", "a b b"),
-        **linear("attn.o", "h.{i}.attn.c_proj"),
-        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}),
+        **linears("h.{i}", OUT_AND_MLP),
     },
     defaults={"multi_query": True},
     variant=_one_key_head,
@@ -117,8 +116,7 @@ GPT_NEO = like(
     block_slots={
         **linears("h.{i}.attn.attention", QKV, bias=False),
         **dict.fromkeys(("attn.q.bias", "attn.k.bias", "attn.v.bias")),
-        **linear("attn.o", "h.{i}.attn.attention.out_proj"),
-        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}),
+        **linears("h.{i}", {**OUT_AND_MLP, "attn.o": "attn.attention.out_proj"}),
     },
     defaults={"window_size": 256, "attention_types": [[["global", "local"], 12]]},
     ignores=("attention_layers",),

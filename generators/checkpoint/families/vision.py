@@ -2,9 +2,9 @@
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import QKVO, SIZES, Family, Fields, Slot, like, linear, linears, no_norm, norm
+from generators.checkpoint.families.bert import LAYER, OUT_AND_MLP
+from generators.checkpoint.roles import QKVO, SIZES, Family, Fields, Slot, like, linears, no_norm, norm
 
-LAYER = "encoder.layer.{i}"
 SEES = {"token_embedding": "This model sees images: it has no tokens."}
 
 
@@ -35,9 +35,7 @@ VIT = Family(
         **linears(
             f"{LAYER}.attention.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}, bias="qkv_bias"
         ),
-        **linear("attn.o", f"{LAYER}.attention.output.dense"),
-        **linear("mlp.in", f"{LAYER}.intermediate.dense"),
-        **linear("mlp.out", f"{LAYER}.output.dense"),
+        **linears(LAYER, OUT_AND_MLP),
     },
     causal=False,
     defaults={"qkv_bias": True, "image_size": 224, "patch_size": 16, "layer_norm_eps": 1e-12},
