@@ -63,7 +63,7 @@ class Checkpoint(Mapping[str, Array]):
         self._digests: dict[str, TensorRecord] = {}
         self._last: tuple[str, Array] | None = None  # Q, K and V share one tensor: read it once
         self._slots = dict(self._present_slots())
-        if not any(not slot.formula for slot in self._slots.values()):
+        if all(slot.formula for slot in self._slots.values()):
             raise InputError(
                 files.instead()
                 or f"{self._where()} has no tensor of the family {family.name!r}; it begins with "
@@ -86,33 +86,27 @@ class Checkpoint(Mapping[str, Array]):
         holds NaN, infinity, or what no weight can be.
         """
         slot = self._slots[role]
-        used = self._used(role, slot)
+        used = slot.effective(self._read(role, slot), self._sizes)
         if slot.through is not None:
-            used = used @ self._used(role, slot.through)
-            self._digests[_product(slot)] = self._record_of_product(slot, slot.through)
+            used = used @ slot.through.effective(self._read(role, slot.through), self._sizes)
+            self._digests[_product(slot)] = self._record(slot)
         return np.ascontiguousarray(used)
-
-    def _used(self, role: str, slot: Slot) -> Array:
-        self._check_shape(role, slot)
-        tensor = self._read(slot)
-        return slot.effective(tensor, self._sizes)
 
     def record(self, role: str) -> TensorRecord:
         """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role."""
         slot = self._slots[role]
-        self._check_shape(role, slot)
-        self._read(slot)
-        if slot.through is None:
-            return self._digests[slot.tensor]
-        self._check_shape(role, slot.through)
-        self._read(slot.through)
-        return self._record_of_product(slot, slot.through)
+        for each in (slot, slot.through):
+            if each is not None:
+                self._read(role, each)
+        return self._record(slot)
 
-    def _record_of_product(self, slot: Slot, through: Slot) -> TensorRecord:
-        """Return the record of a product of two tensors: that of the first, with a digest of both."""
-        first, second = self._digests[slot.tensor], self._digests[through.tensor]
-        sha256 = hashlib.sha256(f"{first.sha256} {second.sha256}".encode()).hexdigest()
-        return replace(first, name=_product(slot), sha256=sha256)
+    def _record(self, slot: Slot) -> TensorRecord:
+        """Return the record of a tensor that was read; of a product that of the first, with a digest of both."""
+        first = self._digests[slot.tensor]
+        if slot.through is None:
+            return first
+        both = f"{first.sha256} {self._digests[slot.through.tensor].sha256}"
+        return replace(first, name=_product(slot), sha256=hashlib.sha256(both.encode()).hexdigest())
 
     def size(self, role: str) -> tuple[str, int]:
         """Return the tensor behind a role and how many numbers it holds, by the file's header: none is read."""
@@ -154,7 +148,9 @@ class Checkpoint(Mapping[str, Array]):
     def layout(self, role: str) -> dict[str, Any]:
         """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name."""
         slot = self._slots[role]
-        layout = _without_names(unusual(slot))
+        layout = unusual(slot)
+        for names in (layout, layout.get("through", {})):
+            names.pop("tensor", None)
         if (other := self._other_layout(slot)) is not None:
             layout["stored"] = unusual(other)
         return layout
@@ -203,7 +199,7 @@ class Checkpoint(Mapping[str, Array]):
         if output is None or not self.architecture.tied or slot.through is not None:
             return None
         found = self._found(output)
-        return None if found is None else replace(slot, tensor=found.tensor)
+        return found and replace(slot, tensor=found.tensor)
 
     def _found(self, slot: Slot) -> Slot | None:
         names = self.family.all_found(slot.tensor, self._names)
@@ -215,18 +211,17 @@ class Checkpoint(Mapping[str, Array]):
         return replace(slot, tensor=names[0])
 
     def _check_same(self, name: str, other: str) -> None:
-        same = self._files.header(name) == self._files.header(other) and all(
-            a.tobytes() == b.tobytes() for a, b in zip(self._files.parts(name), self._files.parts(other), strict=True)
-        )
-        if not same:
+        files = self._files
+        if files.header(name) != files.header(other) or files.digest(name) != files.digest(other):
             raise InputError(
                 f"{self._where()} holds {name} and {other}, two names of one tensor, and they differ: which one the "
                 "model uses can't be told."
             )
 
-    def _read(self, slot: Slot) -> Array:
+    def _read(self, role: str, slot: Slot) -> Array:
         """Return the tensor behind a slot as stored, widened to float32 (float64 stays)."""
         name = slot.tensor
+        self._check_shape(role, slot)
         if self._last is not None and self._last[0] == name:
             return self._last[1]
         self._last = None
@@ -234,9 +229,8 @@ class Checkpoint(Mapping[str, Array]):
         place = _beyond(tensor)
         if place is not None:
             said = f"{tensor[place]:.3g}" if np.isfinite(tensor[place]) else "NaN or infinity"
-            at = ", ".join(map(str, place))
             raise InputError(
-                f"{name} in {self._where()} holds {said} at [{at}]; no weight can be beyond {LARGEST:g}."
+                f"{name} in {self._where()} holds {said} at {[*place]}; no weight can be beyond {LARGEST:g}."
             )
         self._last = (name, tensor)
         return tensor
@@ -247,7 +241,7 @@ class Checkpoint(Mapping[str, Array]):
         tensor = np.empty(header.shape, np.float64 if header.dtype == "F64" else np.float32)
         digest, n_read = hashlib.sha256(), 0
         for part in parts:
-            digest.update(_bytes_of(part))
+            digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
             numbers = part if slot.formula else self._files.numbers(slot.tensor, header, part)
             tensor.reshape(-1)[n_read : n_read + numbers.size] = numbers.reshape(-1)
             n_read += numbers.size
@@ -271,9 +265,8 @@ class Checkpoint(Mapping[str, Array]):
         shape = shape[::-1] if slot.transposed else shape
         wanted = slot.asked(self._sizes)
         if not _fit(shape, wanted) or (slot.part is not None and not slot.part.fits(shape[-1], self._sizes)):
-            turned = " The matrix is transposed, as nanoGPT stores it: save the model with transformers." * _fit(
-                shape[::-1], wanted
-            )
+            turned = " The matrix is transposed, as nanoGPT stores it: save the model with transformers."
+            turned = turned if _fit(shape[::-1], wanted) else ""
             raise InputError(
                 f"{slot.tensor} in {self._where()}, the {role}, has the shape {_times(shape)} "
                 f"{self._files.as_said('where config.json asks for')} {_times(wanted)}.{turned}"
@@ -351,15 +344,6 @@ def _own_output(files: Files, family: Family) -> str | None:
     widened = one.dtype != other.dtype
     same = one.shape == other.shape and files.digest(tokens, widened) == files.digest(output, widened)
     return None if same else output
-
-
-def _bytes_of(part: Array) -> memoryview:
-    return np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
-
-
-def _without_names(layout: dict[str, Any]) -> dict[str, Any]:
-    found = {key: value for key, value in layout.items() if key != "tensor"}
-    return {**found, "through": _without_names(found["through"])} if "through" in found else found
 
 
 def _product(slot: Slot) -> str:

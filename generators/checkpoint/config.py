@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from generators.base.errors import InputError
 
+T = TypeVar("T")
 CONFIG = "config.json"
 WEIGHTS, PICKLED = "model.safetensors", "pytorch_model.bin"  # unsharded weight files next to config.json
 LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
@@ -85,23 +86,24 @@ class ModelConfig:
         self.read[key] = self._defaults.get(key) if value is SILENT else value
         return self.read[key]
 
-    def says(self, key: str) -> bool:
-        return _at(self._settings, key) not in (SILENT, None)
-
     def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
         """Return a setting that is a whole number above 0. Raises InputError: it isn't."""
         value = self.get(key)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= largest:
+        if not is_number(value, int) or not 0 < value <= largest:
             raise InputError(f"config.json gives {value!r} as {key}, not a whole number from 1 to {largest}.")
         return value
 
     def number(self, key: str, at_most: float = 1e12) -> float:
         """Return a setting that is a number, 0 or more. Raises InputError: it isn't."""
         value = self.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < at_most:
+        if not is_number(value) or not 0 <= value < at_most:
             kind = "a small number" if at_most <= 1 else "a number that can be"
             raise InputError(f"config.json gives {value!r} as {key}, not {kind}.")
         return float(value)
+
+    def optional(self, read: Callable[[str], T], key: str) -> T | None:
+        """Return what `read`, such as `size`, makes of a setting; None where nothing says it."""
+        return None if self.get(key) is None else read(key)
 
     def flag(self, key: str) -> bool:
         """Return a switch, off where nothing says it. Raises InputError: it is neither true nor false."""
@@ -113,7 +115,7 @@ class ModelConfig:
     def one_of(self, key: str, known: Mapping[Any, Any] | tuple[Any, ...]) -> Any:
         """Return a setting that must be one of `known`, else raise InputError."""
         value = self.get(key)
-        if not isinstance(value, str | int | float | bool | None) or value not in known:
+        if value not in tuple(known):
             words = ", ".join(repr(word) for word in known)
             raise InputError(f"config.json gives {value!r} as {key}; the atlas knows {words}.")
         return value
@@ -151,6 +153,10 @@ class ModelConfig:
                 f"config.json sets {key} to {_short(value)}, which the table of the family {family!r} does not know; "
                 "it may change how positions are read or attention is scaled, so the model is not read."
             )
+
+
+def is_number(value: Any, *kinds: type) -> bool:
+    return isinstance(value, kinds or (int, float)) and not isinstance(value, bool)
 
 
 def _at(settings: Mapping[str, Any], key: str) -> Any:

@@ -73,8 +73,9 @@ def _fitting(files: Files, config: Mapping[str, Any]) -> Iterator[tuple[Family, 
             continue
         try:
             known, architecture = understood(config, table)
-            lookalikes.check_fit(names, config, files.origin.place, known, architecture)
+            lookalikes.check_assumed(config, files.origin.place, known, architecture)
+            lookalikes.check_tensors(names, files.origin.place, known, architecture)
         except InputError:
             continue
-        roles = sorted((role, repr(slot)) for role, slot in lookalikes.roles_found(names, known, architecture))
+        roles = sorted((role, repr(slot)) for role, slot in known.in_file(names, architecture.n_layer))
         yield table, repr((roles, replace(architecture, family="", stated={})))

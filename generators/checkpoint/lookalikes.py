@@ -5,7 +5,7 @@ table must know every setting and every tensor, and find all that it expects in 
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import isclose
 from typing import Any
@@ -14,7 +14,7 @@ from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.checkpoint.families import families
 from generators.checkpoint.reading import understood
-from generators.checkpoint.roles import Family, Slot
+from generators.checkpoint.roles import Family
 from generators.checkpoint.sources import Files
 
 # Tensors that no table names and that change nothing a table says: masks and angles, which the software computes,
@@ -53,21 +53,13 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
             f"The model is of type {kind!r}, which has a table of its own; that of the family {family.name!r} "
             "reads it another way. Leave out --family."
         )
-    _check_assumed(config, files.origin.place, family, architecture)
+    check_assumed(config, files.origin.place, family, architecture)
     understood(config, next(table for table in families() if table.name == family.name), strictly=True)
     names = as_matrices(files.names(), packed=bool(config.get("quantization_config")))
-    _check_tensors(names, files.origin.place, family, architecture)
+    check_tensors(names, files.origin.place, family, architecture)
 
 
-def check_fit(
-    names: Collection[str], config: Mapping[str, Any], place: str, family: Family, architecture: Architecture
-) -> None:
-    """Check a table against a file of unknown type. Raises InputError: nothing shows that it fits."""
-    _check_assumed(config, place, family, architecture)
-    _check_tensors(names, place, family, architecture)
-
-
-def _check_assumed(config: Mapping[str, Any], place: str, family: Family, architecture: Architecture) -> None:
+def check_assumed(config: Mapping[str, Any], place: str, family: Family, architecture: Architecture) -> None:
     if assumed := _assumed(config, family, architecture):
         raise InputError(
             f"Models of the family {family.name!r} {assumed}. Nothing in {place} shows that this model does, so it "
@@ -81,8 +73,8 @@ def _same(files: Files, config: Mapping[str, Any], own: Family, family: Family, 
     except InputError:
         return False
     names = set(files.names())
-    roles, theirs = dict(roles_found(names, family, architecture)), dict(roles_found(names, known, wanted))
-    return roles == theirs and replace(wanted, family="") == replace(architecture, family="")
+    same = dict(family.in_file(names, architecture.n_layer)) == dict(known.in_file(names, wanted.n_layer))
+    return same and replace(wanted, family="") == replace(architecture, family="")
 
 
 def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
@@ -111,18 +103,9 @@ def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
     return "don't scale attention scores" if a.score_scale == 1 else ""
 
 
-def roles_found(
-    names: Collection[str], family: Family, architecture: Architecture
-) -> Iterator[tuple[str, Slot | None]]:
-    for role, slot in family.roles(architecture.n_layer):
-        name = family.found(slot.tensor, names)
-        yield role, slot if slot.formula else None if name is None else replace(slot, tensor=name)
-
-
-def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
-    slots = dict(roles_found(names, family, architecture))
-    unknown = unknown_tensors(names, family, architecture)
-    if unknown:
+def check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
+    slots = dict(family.in_file(names, architecture.n_layer))
+    if unknown := unknown_tensors(names, family, architecture):
         raise InputError(
             f"{place} holds {unknown[0]}, which the table of the family {family.name!r} does not know: the model is "
             "of another family, so it is not read."
@@ -144,25 +127,16 @@ def as_matrices(names: Iterable[str], *, packed: bool) -> set[str]:
 
 def unknown_tensors(names: Collection[str], family: Family, architecture: Architecture) -> list[str]:
     """Return the tensors that a table doesn't know and that may change what it describes, in order."""
-    known = set(_others(family, architecture))
-    for _, slot in family.roles(architecture.n_layer):
-        known.update(family.spellings(slot.tensor))
-    return [name for name in sorted(names) if name not in known and not _changes_nothing(name, family)]
-
-
-def _others(family: Family, architecture: Architecture) -> Iterator[str]:
-    for slot in family.block_slots.values():
-        if "{j}" in slot.tensor:
-            yield from family.spellings(slot.in_layer(architecture.n_layer).tensor)
-    for slot in family.slots.values():
-        if slot.through is not None:
-            yield from family.spellings(slot.through.tensor)
-
-
-def _changes_nothing(name: str, family: Family) -> bool:
-    routed = READ_BY_ALL in family.without and EXPERTS.search(name)
-    convolved = family.name == "deberta-v2" and CONVOLVED.search(name)
-    return bool(COMPUTED.search(name) or ON_TOP.search(name) or routed or convolved)
+    slots = [slot for _, slot in family.roles(architecture.n_layer)]
+    slots += [s.in_layer(architecture.n_layer) for s in family.block_slots.values() if "{j}" in s.tensor]
+    slots += [slot.through for slot in family.slots.values() if slot.through is not None]
+    known = {name for slot in slots for name in family.spellings(slot.tensor)}
+    harmless = [COMPUTED, ON_TOP]
+    if READ_BY_ALL in family.without:
+        harmless.append(EXPERTS)
+    if family.name == "deberta-v2":
+        harmless.append(CONVOLVED)
+    return [n for n in sorted(names) if n not in known and not any(pattern.search(n) for pattern in harmless)]
 
 
 def _block(role: str) -> str:

@@ -1,10 +1,9 @@
 """Which tool quantized a checkpoint, and what of it can no longer be measured."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from generators.checkpoint.roles import Family
+from generators.checkpoint.roles import Family, changed
 from generators.checkpoint.sources import Files
 
 RECIPE = "recipe.yaml"  # of llm-compressor
@@ -32,6 +31,5 @@ def without_gains(family: Family, method: str) -> Family:
     """Return a family's table without the gains that a method has changed, and why."""
     why = f"{method} has folded scales into the gains of norms: they are no longer the model's own."
     reasons = {f"blocks.*.{role}": why for role in GAINS}
-    kept = {role: slot for role, slot in family.block_slots.items() if role not in GAINS}
-    first = {role: slot for role, slot in family.first_block_slots.items() if role not in GAINS}
-    return replace(family, block_slots=kept, first_block_slots=first, without={**family.without, **reasons})
+    gone = dict.fromkeys(GAINS)
+    return changed(family, block_slots=gone, first_block_slots=gone, without=reasons)

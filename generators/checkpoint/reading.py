@@ -7,7 +7,8 @@ from generators.base.plain import plain
 from generators.checkpoint.config import LARGEST_SIZE, MOST_LAYERS, ModelConfig
 from generators.checkpoint.roles import Family, resolved
 
-NO_SIZES = {"norm_eps", "tied", "d_head", "n_kv_head"}
+NO_SIZES = {"norm_eps", "d_head", "n_kv_head"}
+TIED = "tie_word_embeddings"
 DEFAULT_EPS = 1e-5
 # Rotations, slopes and scales are computed from these.
 COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")
@@ -32,7 +33,7 @@ def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = Fa
         "n_ctx": sizes.get("n_ctx"),
         "vocab_size": sizes.get("vocab_size"),
         "norm_eps": _eps(settings, chosen),
-        "n_kv_head": _n_kv_head(settings, chosen),
+        "n_kv_head": settings.optional(settings.size, chosen.config.get("n_kv_head", "num_key_value_heads")),
         "tied": _tied(config, settings, chosen),
     }
     fields["d_head"] = _d_head(settings, chosen, sizes)
@@ -64,9 +65,9 @@ def _sizes(settings: ModelConfig, family: Family) -> dict[str, int]:
 
 
 def _d_head(settings: ModelConfig, family: Family, sizes: Mapping[str, int]) -> int:
-    key = family.config.get("d_head", "head_dim")
-    if settings.get(key) is not None:
-        return settings.size(key)
+    given = settings.optional(settings.size, family.config.get("d_head", "head_dim"))
+    if given is not None:
+        return given
     if sizes["d_model"] % sizes["n_head"]:
         raise InputError(
             f"config.json says {sizes['n_head']} heads share a width of {sizes['d_model']}, which doesn't divide."
@@ -79,14 +80,6 @@ def _eps(settings: ModelConfig, family: Family) -> float:
     return DEFAULT_EPS if key is None or settings.get(key) is None else settings.number(key, at_most=1)
 
 
-def _n_kv_head(settings: ModelConfig, family: Family) -> int | None:
-    key = family.config.get("n_kv_head", "num_key_value_heads")
-    return settings.size(key) if settings.get(key) is not None else None
-
-
 def _tied(config: Mapping[str, Any], settings: ModelConfig, family: Family) -> bool:
-    key = family.config.get("tied", "tie_word_embeddings")
-    if settings.says(key):
-        return settings.flag(key)
-    outside = config.get(key)
-    return outside if isinstance(outside, bool) else family.tied
+    given, outside = settings.optional(settings.flag, TIED), config.get(TIED)
+    return given if given is not None else outside if isinstance(outside, bool) else family.tied

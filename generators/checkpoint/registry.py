@@ -328,7 +328,9 @@ def _check_names(registry: Registry, models: Path, series: Path) -> None:
         except ValidationError as error:
             raise InputError(f"{series}: a model of the series {one.name!r} is wrong: {explain(error)}.") from error
         made += [model.name for _, model in members if one.own]
-        _check_seeds(registry, one, series)
+        seeds = None if one.seeds is None else registry.find_series(one.seeds)
+        if one.seeds is not None and (seeds is None or seeds.along != "seed"):
+            raise InputError(f"{series}: the seeds of the series {one.name!r} are {one.seeds!r}, no series of seeds.")
     listed = {member.model for one in registry.series for member in one.members}
     for model in registry.models:
         if registry.series and model.only_in_series and model.name not in listed:
@@ -341,34 +343,18 @@ def _check_names(registry: Registry, models: Path, series: Path) -> None:
             )
 
 
-def _check_seeds(registry: Registry, one: Series, path: Path) -> None:
-    if one.seeds is None:
-        return
-    seeds = registry.find_series(one.seeds)
-    if seeds is None or seeds.along != "seed":
-        raise InputError(f"{path}: the seeds of the series {one.name!r} are {one.seeds!r}, no series of seeds.")
-
-
 def slug(name: str) -> str:
     """Return `name` as a lower-case path component; empty if nothing of it can stay, or the name is reserved."""
     found = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:LONGEST_NAME].strip("-._")
     return "" if found == RESERVED else found
 
 
-def explain(error: ValidationError, content: object = None) -> str:
+def explain(error: ValidationError, content: Any = None) -> str:
     fault = error.errors()[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    name = _entry_name(content, fault["loc"])
-    return f"{place}{name}: {fault['msg']}"
-
-
-def _entry_name(content: object, place: tuple[Any, ...]) -> str:
-    if isinstance(content, list) and len(place) > 1 and isinstance(place[1], int):
-        entry = content[place[1]]
-        if isinstance(entry, dict) and "name" in entry:
-            with suppress(ValueError):  # a number of thousands of digits
-                return f" ({str(entry['name'])[:LONGEST_NAME]!r})"
-    return ""
+    place, name = fault["loc"], ""
+    with suppress(LookupError, TypeError, ValueError):  # no entry, no name, or a number of thousands of digits
+        name = f" ({str(content[place[1]]['name'])[:LONGEST_NAME]!r})"
+    return f"{'.'.join(map(str, place))}{name}: {fault['msg']}"
 
 
 def _rooted(model: Model, root: Path) -> Model:

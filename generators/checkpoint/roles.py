@@ -18,10 +18,10 @@ from generators.base.architecture import Norm, Positions
 from generators.checkpoint.config import ModelConfig
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
+Fields = Mapping[str, Any]  # fields of Architecture
 Sizes = Mapping[str, int]  # sizes of the axes named by `Architecture.sizes`
 
 NORM_READ_BY = {"attn.q": "ln1", "attn.k": "ln1", "attn.v": "ln1", "mlp.in": "ln2", "mlp.gate": "ln2"}
-NORMED_AFTER = {"attn.q": "attn.q_norm", "attn.k": "attn.k_norm"}
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,12 @@ class Family:
             `first_block_slots` where the first block differs (None: it has no such thing), `second_block_slots`
             where the second does.
         at: where in config.json the settings are (`text_config`); empty at the top.
+        model_types: what config.json says; if empty, what the name says.
         defaults: what the family's own software takes where config.json is silent.
         second_names: key of config.json -> what older files call it.
         aliases: endings of tensor names, and what older files write instead.
         without: role -> why there is none.
-        stack: which half of a pair it is (`encoder`), empty where a checkpoint is one model.
+        only: key of config.json -> what it may say; a model of which it says anything else is refused.
         ignores: switches that change nothing a table describes, or that the family's own software never reads.
         variant: the table for one config, where its switches change the layout; may refuse it.
         extra: further fields of `Architecture` from the settings and those already read.
@@ -143,11 +144,11 @@ class Family:
     """
 
     name: str
-    model_types: tuple[str, ...]
     prefixes: tuple[str, ...]
     config: Mapping[str, str]
     slots: Slots
     block_slots: Slots
+    model_types: tuple[str, ...] = ()
     first_block_slots: Mapping[str, Slot | None] = field(default_factory=lambda: EMPTY)
     second_block_slots: Slots = field(default_factory=lambda: EMPTY)
     causal: bool = True
@@ -160,11 +161,20 @@ class Family:
     second_names: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     aliases: tuple[tuple[str, str], ...] = ()
     without: Mapping[str, str] = field(default_factory=lambda: EMPTY)
-    stack: str = ""
+    only: Mapping[str, tuple[Any, ...]] = field(default_factory=lambda: EMPTY)
     ignores: tuple[str, ...] = ()
     variant: Callable[["Family", ModelConfig], "Family"] | None = None
-    extra: Callable[[ModelConfig, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    extra: Callable[[ModelConfig, Fields], Fields] | None = None
     bare_norms: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.model_types:
+            object.__setattr__(self, "model_types", (self.name.partition("--")[0],))
+
+    @property
+    def stack(self) -> str:
+        """Return which half of a pair it is (`encoder`), empty where a checkpoint is one model."""
+        return self.name.partition("--")[2]
 
     def with_slots(self, change: Callable[[Slot], Slot], keep: Callable[[Slot], bool] = lambda _: True) -> "Family":
         """Return the same family with its slots changed, those left out that are not to be kept."""
@@ -195,14 +205,21 @@ class Family:
         """Return all that a tensor is called among the names in a file: more than one where it is there twice."""
         return list(dict.fromkeys(name for name in self.spellings(tensor) if name in names))
 
+    def in_file(self, names: Collection[str], n_layer: int) -> Iterator[tuple[str, Slot | None]]:
+        """Yield each role with its slot by the name that a file has for its tensor, None where it has none."""
+        for role, slot in self.roles(n_layer):
+            name = self.found(slot.tensor, names)
+            yield role, slot if slot.formula else None if name is None else replace(slot, tensor=name)
+
     def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
         yield from self.slots.items()
         for i in range(n_layer):
-            differing = self.first_block_slots if i == 0 else self.second_block_slots if i == 1 else EMPTY
-            slots = {**self.block_slots, **differing}
-            for role, slot in slots.items():
-                if slot is not None:
-                    yield f"blocks.{i}.{role}", slot.in_layer(i)
+            for role, slot in self._in_block(str(i)).items():
+                yield f"blocks.{i}.{role}", slot.in_layer(i)
+
+    def _in_block(self, layer: str) -> Slots:
+        differing = {"0": self.first_block_slots, "1": self.second_block_slots}.get(layer, EMPTY)
+        return {role: slot for role, slot in {**self.block_slots, **differing}.items() if slot is not None}
 
     def expects(self, role: str) -> list[str]:
         """Return what the family has in front of and next to a role, without which it can't be computed with.
@@ -210,38 +227,27 @@ class Family:
         That is the norm whose output a matrix reads, the bias of what it gives, and the norm right after that.
         Matrices that write to the stream expect nothing: their biases change nothing that is read from them.
         """
-        block, _, inner = role.rpartition(".attn.") if ".attn." in role else role.rpartition(".mlp.")
-        kind = f"{'attn' if '.attn.' in role else 'mlp'}.{inner}"
         if role == "unembedding":
-            return self._there(["final_norm.gain", "final_norm.bias", "unembedding.bias"])
-        if kind not in NORM_READ_BY:
+            return [each for each in ("final_norm.gain", "final_norm.bias", "unembedding.bias") if each in self.slots]
+        *_, layer, inner = ("", *role.split(".", 2))
+        if inner not in NORM_READ_BY:
             return []
-        norm = f"{block}.{NORM_READ_BY[kind]}"
-        after = [f"{block}.{NORMED_AFTER[kind]}.gain"] if kind in NORMED_AFTER else []
-        return self._there([f"{norm}.gain", f"{norm}.bias", f"{role}.bias", *after])
-
-    def _there(self, roles: list[str]) -> list[str]:
-        return [role for role in roles if self._has(role)]
-
-    def _has(self, role: str) -> bool:
-        if not role.startswith("blocks."):
-            return role in self.slots
-        _, layer, inner = role.split(".", 2)
-        special = self.first_block_slots if layer == "0" else EMPTY
-        return (special[inner] if inner in special else self.block_slots.get(inner)) is not None
+        read = NORM_READ_BY[inner]
+        expected = (f"{read}.gain", f"{read}.bias", f"{inner}.bias", f"{inner}_norm.gain")
+        return [f"blocks.{layer}.{each}" for each in expected if each in self._in_block(layer)]
 
 
 def like(base: Family, name: str, **changed: Any) -> Family:
     """Return a family built like another: mappings are merged (None takes a role away), all else is replaced.
 
-    Its type of model is called as it is itself, unless `model_types` names others.
+    Its type of model is what its name says, unless `model_types` names others.
     """
-    for key in ("config", "slots", "block_slots", "defaults", "without", "first_block_slots"):
+    for key in ("config", "slots", "block_slots", "defaults", "without", "first_block_slots", "only"):
         if key in changed:
             merged = {**getattr(base, key), **changed[key]}
             keep_none = key in ("defaults", "first_block_slots")
             changed[key] = merged if keep_none else {k: v for k, v in merged.items() if v is not None}
-    return replace(base, **{"name": name, "model_types": (name,), **changed})
+    return replace(base, **{"name": name, "model_types": (), **changed})
 
 
 def changed(base: Family, **changes: Any) -> Family:
@@ -250,6 +256,8 @@ def changed(base: Family, **changes: Any) -> Family:
 
 def resolved(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one config: its variant, with the roles that its switches leave out left out."""
+    for key, known in family.only.items():
+        settings.must_be(key, *known)
     chosen = family if family.variant is None else family.variant(family, settings)
     return chosen.with_slots(lambda slot: slot, lambda slot: _is_on(slot, settings))
 
@@ -271,11 +279,15 @@ SIZES = {  # names in most configs
 }
 
 
-def norm(role: str, tensor: str, bias: bool = True, plus: float = 0.0, when: str = "") -> dict[str, Slot]:
-    slots = {f"{role}.gain": Slot(f"{tensor}.weight", "d", plus=plus)}
-    if bias:
-        slots[f"{role}.bias"] = Slot(f"{tensor}.bias", "d", when=when)
-    return slots
+def norm(
+    role: str, tensor: str, bias: bool = True, plus: float = 0.0, when: str = "", axis: str = "d"
+) -> dict[str, Slot]:
+    gain, shift = Slot(f"{tensor}.weight", axis, plus=plus), Slot(f"{tensor}.bias", axis, when=when)
+    return {f"{role}.gain": gain, **({f"{role}.bias": shift} if bias else {})}
+
+
+def no_norm(role: str) -> dict[str, None]:
+    return dict.fromkeys((f"{role}.gain", f"{role}.bias"))
 
 
 AXES = {"attn.q": "a", "attn.k": "b", "attn.v": "b", "attn.o": "a", "mlp.in": "f", "mlp.gate": "f", "mlp.out": "f"}
@@ -283,23 +295,27 @@ WRITING = ("attn.o", "mlp.out")
 
 
 def linear(
-    role: str, tensor: str, bias: bool | str = True, stored: Literal["out in", "in out"] = "out in", when: str = ""
+    role: str,
+    tensor: str,
+    bias: bool | str = True,
+    stored: Literal["out in", "in out"] = "out in",
+    axis: str = "",
+    part: FusedPart | None = None,
 ) -> dict[str, Slot]:
     """Return the roles of one matrix of a block and its bias; `bias` may be the switch that says if it has one.
 
     Args:
         stored: torch's Linear stores (out, in), its Conv1D (in, out).
+        axis: the one that isn't the stream's, where it isn't that of the role.
     """
-    axis, writes = AXES[role], role in WRITING
-    weight = Slot(f"{tensor}.weight", f"d {axis}", transposed=(stored == "out in") is not writes, when=when)
-    return _with_bias(role, tensor, weight, "d" if writes else axis, bias)
+    axis, writes, when = axis or AXES[role], role in WRITING, bias if isinstance(bias, str) else ""
+    weight = Slot(f"{tensor}.weight", f"d {axis}", transposed=(stored == "out in") is not writes, part=part)
+    shift = Slot(f"{tensor}.bias", "d" if writes else axis, part=part, when=when)
+    return {role: weight, f"{role}.bias": shift} if bias else {role: weight}
 
 
-def _with_bias(role: str, tensor: str, weight: Slot, axis: str, bias: bool | str) -> dict[str, Slot]:
-    if not bias:
-        return {role: weight}
-    when = bias if isinstance(bias, str) else weight.when
-    return {role: weight, f"{role}.bias": Slot(f"{tensor}.bias", axis, part=weight.part, when=when)}
+QKV = {f"attn.{name}": f"{name}_proj" for name in "qkv"}  # what most software calls these matrices
+QKVO = {**QKV, "attn.o": "out_proj"}
 
 
 def linears(place: str, names: Mapping[str, str], **how: Any) -> dict[str, Slot]:
@@ -318,11 +334,9 @@ def fused(
     slots: dict[str, Slot] = {}
     for index, name in enumerate(order):
         axis, part = parts.split()[index], FusedPart(index, parts, groups)
-        weight = Slot(f"{tensor}.weight", f"d {axis}", transposed=stored == "out in", part=part)
-        slots |= _with_bias(f"attn.{name}", tensor, weight, axis, bias)
+        slots |= linear(f"attn.{name}", tensor, bias, stored, axis, part)
     return slots
 
 
 def part_of(role: str, tensor: str, parts: str, index: int, bias: bool | str = False) -> dict[str, Slot]:
-    weight = Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=FusedPart(index, parts))
-    return _with_bias(role, tensor, weight, AXES[role], bias)
+    return linear(role, tensor, bias, part=FusedPart(index, parts))

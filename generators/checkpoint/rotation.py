@@ -1,28 +1,38 @@
 """What config.json says of rotations and windows, in the words of several generations of software."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from generators.base.architecture import Rotary
 from generators.base.errors import InputError
-from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.config import ModelConfig, is_number
 from generators.checkpoint.positions import BASE, rotary
+from generators.checkpoint.roles import Fields
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 PART = "partial_rotary_factor"
-Fields = Mapping[str, Any]  # fields of Architecture read so far
 
 
 def same_in_all_layers(
-    settings: ModelConfig, fields: Fields, adjacent: bool = False, part_key: str | None = None
-) -> Mapping[str, Any]:
+    settings: ModelConfig,
+    fields: Fields,
+    kinds: Sequence[str] | None = None,
+    adjacent: bool = False,
+    part_key: str | None = None,
+) -> Fields:
+    """Return one rotation for all layers, and windows; `kinds` are those of layers where config.json doesn't say."""
     turns = rotation(settings, fields, adjacent=adjacent, part_key=part_key)
-    return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"])}
+    return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"], kinds)}
 
 
-def part_of_each_head(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    """Return the same for a model that turns only the first channels of a head."""
-    return same_in_all_layers(settings, fields, part_key=PART)
+part_of_each_head = partial(same_in_all_layers, part_key=PART)
+neighbors = partial(same_in_all_layers, adjacent=True)
+
+
+def in_turn(settings: ModelConfig, fields: Fields) -> Fields:
+    """Return the same for a model in which every second layer sees all keys."""
+    return same_in_all_layers(settings, fields, all_keys_every(2, fields["n_layer"]))
 
 
 def rotation(
@@ -52,7 +62,7 @@ def rotation(
     original = settings.get("original_max_position_embeddings")
     if original is not None:
         rules.setdefault("original_max_position_embeddings", original)
-    if not _is_number(base) or not _is_number(part) or not 0 < part <= 1:
+    if not is_number(base) or not is_number(part) or not 0 < part <= 1:
         raise InputError(f"config.json says that {part!r} of a head's channels turn, with base {base!r}.")
     if part_key is None and part != 1:
         part = _all_turn(part, rules)
@@ -83,10 +93,6 @@ def _rules(settings: ModelConfig, kind: str | None) -> Mapping[str, Any] | None:
     return rules
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def layer_kinds(settings: ModelConfig, n_layer: int, otherwise: Sequence[str]) -> list[str]:
     """Return which attention each layer has: all keys, or a window. Raises InputError: another kind."""
     kinds = settings.get("layer_types")
@@ -95,6 +101,17 @@ def layer_kinds(settings: ModelConfig, n_layer: int, otherwise: Sequence[str]) -
     if not isinstance(kinds, list) or len(kinds) < n_layer or not {*map(str, kinds)} <= {FULL, SLIDING}:
         raise InputError(f"config.json gives layer_types that are not {n_layer} times {FULL} or {SLIDING}.")
     return kinds[:n_layer]
+
+
+def by_kind(settings: ModelConfig, fields: Fields, turns: Mapping[str, Rotary | None], nth: int) -> Fields:
+    """Return rotations and windows; every nth layer sees all keys, unless config.json says which do."""
+    n_layer = fields["n_layer"]
+    kinds = layer_kinds(settings, n_layer, all_keys_every(nth, n_layer))
+    return {"rotary": tuple(turns[kind] for kind in kinds), "windows": windows(settings, n_layer, kinds)}
+
+
+def all_keys_every(nth: int, n_layer: int) -> list[str]:
+    return [SLIDING if (i + 1) % nth else FULL for i in range(n_layer)]
 
 
 def windows(settings: ModelConfig, n_layer: int, otherwise: Sequence[str] | None = None) -> tuple[int | None, ...]:
@@ -106,9 +123,3 @@ def windows(settings: ModelConfig, n_layer: int, otherwise: Sequence[str] | None
         return ()
     width = settings.size("sliding_window")
     return tuple(width if kind == SLIDING else None for kind in kinds)
-
-
-def windows_above(settings: ModelConfig, n_layer: int) -> tuple[int | None, ...]:
-    first = settings.get("max_window_layers")
-    first = first if isinstance(first, int) else 0
-    return windows(settings, n_layer, [SLIDING if i >= first else FULL for i in range(n_layer)])

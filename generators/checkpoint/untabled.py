@@ -64,8 +64,8 @@ def only_tokens(
         raise _no_tokens(unknown, f"config.json says that there are {size} tokens, and {found}")
     if len(fitting) > 1 and len({files.digest(name) for name in fitting}) > 1:
         raise _no_tokens(unknown, f"{len(fitting)} different matrices have such a name and size ({fitting[0]}, ...)")
-    d_model = files.header(fitting[0]).shape[1]
-    return _family_of_tokens(kind, fitting[0]), _architecture_of_tokens(settings, kind, size, d_model)
+    family = _family_of_tokens(kind, fitting[0])
+    return family, _architecture_of_tokens(settings, family, size, files.header(fitting[0]).shape[1])
 
 
 def _no_tokens(unknown: UnknownFamilyError, why: str) -> InputError:
@@ -78,10 +78,6 @@ def _rows(files: Files, name: str) -> int:
 
 
 def _family_of_tokens(kind: str, tensor: str) -> Family:
-    reason = (
-        f"The atlas has no table for models of type {kind}: only their token embedding is read, found by its name "
-        "and size."
-    )
     return Family(
         name=f"{kind} (read without a table)",
         model_types=(kind,),
@@ -90,15 +86,18 @@ def _family_of_tokens(kind: str, tensor: str) -> Family:
         slots={"token_embedding": Slot(tensor, "V d")},
         block_slots={},
         positions="none",
-        without=NoRoles(reason),
+        without=NoRoles(
+            f"The atlas has no table for models of type {kind}: only their token embedding is read, found by its "
+            "name and size."
+        ),
     )
 
 
-def _architecture_of_tokens(settings: ModelConfig, kind: str, size: int, d_model: int) -> Architecture:
+def _architecture_of_tokens(settings: ModelConfig, family: Family, size: int, d_model: int) -> Architecture:
     """Return what the config says; it isn't known how positions and masks work, so no finding reads these fields."""
     heads = _first(settings, HEADS) or 0
     return Architecture(
-        family=f"{kind} (read without a table)",
+        family=family.name,
         n_layer=min(_first(settings, LAYERS) or 0, MOST_LAYERS),
         n_head=heads,
         d_model=d_model,
@@ -109,13 +108,9 @@ def _architecture_of_tokens(settings: ModelConfig, kind: str, size: int, d_model
         causal=True,
         post_norm=False,
         tied=settings.get("tie_word_embeddings") is True,
-        positions="none",
+        positions=family.positions,
     )
 
 
 def _first(settings: ModelConfig, keys: tuple[str, ...]) -> int | None:
-    return next((settings.size(key) for key in keys if _whole(settings.get(key))), None)
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return next((settings.size(key) for key in keys if type(found := settings.get(key)) is int and found > 0), None)

@@ -26,7 +26,7 @@ WRAPPED = re.compile("|".join(re.escape(prefix) for prefix in WRAPPERS))
 def unwrapped(family: Family, n_layer: int, files: Files) -> Family:
     """Return a family's table that also knows the prefix of a wrapper, where more of its tensors are found so."""
     names = set(files.names())
-    found = {prefix: _found(family, prefix, n_layer, names) for prefix in ("", *_prefixes(names))}
+    found = {prefix: _found(_prefixed(family, prefix), n_layer, names) for prefix in ("", *_prefixes(names))}
     best, bare = max(found, key=lambda prefix: len(found[prefix])), found[""]
     differ = any(role in bare and bare[role] != name for role, name in found[best].items())
     if not best or len(found[best]) <= len(bare) or differ:
@@ -34,7 +34,7 @@ def unwrapped(family: Family, n_layer: int, files: Files) -> Family:
     by = " and ".join(dict.fromkeys(WRAPPERS[part] for part in WRAPPED.findall(best)))
     place = f"The checkpoint {files.origin.place}"
     notices.say_once(f"{place}: names of tensors begin with {best!r}, as {by} writes them; it is left off.")
-    return replace(family, prefixes=(*family.prefixes, *(best + prefix for prefix in family.prefixes)))
+    return replace(family, prefixes=(*family.prefixes, *_prefixed(family, best).prefixes))
 
 
 def _prefixes(names: Collection[str]) -> list[str]:
@@ -47,10 +47,9 @@ def _prefixes(names: Collection[str]) -> list[str]:
     return sorted(stacks, key=lambda stack: (len(stack), stack))
 
 
-def _found(family: Family, prefix: str, n_layer: int, names: Collection[str]) -> dict[str, str]:
-    return {
-        role: found
-        for role, slot in family.roles(n_layer)
-        if not slot.formula
-        and (found := next((prefix + n for n in family.spellings(slot.tensor) if prefix + n in names), None))
-    }
+def _prefixed(family: Family, by: str) -> Family:
+    return replace(family, prefixes=tuple(by + prefix for prefix in family.prefixes))
+
+
+def _found(family: Family, n_layer: int, names: Collection[str]) -> dict[str, str]:
+    return {role: slot.tensor for role, slot in family.in_file(names, n_layer) if slot and not slot.formula}

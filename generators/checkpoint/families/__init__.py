@@ -1,7 +1,7 @@
 """One table per architecture family: role -> tensor. Adding a family is adding a file to this folder.
 
-Every module here that holds `FAMILIES`, a tuple of tables, is found by listing the folder. Where no table knows a
-model, its token embedding is found by name and size (`untabled`).
+Every table in a module here is found by listing the folder. Where no table knows a model, its token embedding is
+found by name and size (`untabled`).
 """
 
 import pkgutil
@@ -24,26 +24,26 @@ class UnknownFamilyError(InputError):
 
 @cache
 def families() -> tuple[Family, ...]:
-    found: list[Family] = []
-    for module in pkgutil.iter_modules(__path__):
-        found += getattr(import_module(f"{__name__}.{module.name}"), "FAMILIES", ())
-    return tuple(found)
+    modules = (import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+    found = {id(table): table for module in modules for table in vars(module).values() if isinstance(table, Family)}
+    return tuple(found.values())
 
 
 def choose_family(config: Mapping[str, Any], family: str | None, stack: str | None = None) -> Family:
-    """Return the family called `family`, or the one that config.json's `model_type` names.
-
-    Args:
-        stack: which half of a pair is meant (`encoder`, `decoder`, `text`, `vision`).
-    """
+    """Return the family called `family`, or that of config.json's `model_type`; of a pair, the half `stack`."""
     wanted = family or config.get("model_type")
     named = [known for known in families() if wanted == known.name]
-    typed = [known for known in families() if isinstance(wanted, str) and wanted in known.model_types]
-    fitting = named or typed
+    fitting = named or [known for known in families() if wanted in known.model_types]
     if not fitting and family is not None:
-        raise InputError(_no_table_called(family))
+        near = nearest(family, [known.name for known in families()])
+        raise InputError(f"There is no family {family!r}{near}; the atlas knows {_first_names()}.")
+    if not fitting and wanted is None:
+        raise UnknownFamilyError(f"config.json has no model_type; the atlas knows the families {_first_names()}.")
     if not fitting:
-        raise UnknownFamilyError(_unknown(wanted))
+        raise UnknownFamilyError(
+            f"The architecture family {wanted!r} is unknown; the atlas knows {_first_names()}. {ADD_ONE}. If one of "
+            "these families is built the same, --family NAME reads the model by its table."
+        )
     if stack is None and len(fitting) > 1:
         halves = " or ".join(f"--{known.stack}" for known in fitting)
         raise InputError(f"A model of type {wanted!r} is several models in one: name one by its ending, {halves}.")
@@ -53,25 +53,8 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
     raise InputError(f"A model of type {wanted!r} has no {stack} of its own.")
 
 
-def _unknown(wanted: object) -> str:
-    if wanted is None:
-        return f"config.json has no model_type; the atlas knows the families {_first_names()}."
-    return (
-        f"The architecture family {wanted!r} is unknown; the atlas knows {_first_names()}. {ADD_ONE}. If one of "
-        "these families is built the same, --family NAME reads the model by its table."
-    )
-
-
-def _no_table_called(family: str) -> str:
-    near = nearest(family, [known.name for known in families()])
-    return f"There is no family {family!r}{near}; the atlas knows {_first_names()}."
-
-
 def _first_names() -> str:
-    names = [known.name for known in families()]
-    more = len(names) - len(FIRST_NAMED)
-    first = ", ".join(name for name in FIRST_NAMED if name in names)
-    return f"{first} and {more} more" if more > 0 else first
+    return f"{', '.join(FIRST_NAMED)} and {len(families()) - len(FIRST_NAMED)} more"
 
 
 # Without a table

@@ -1,15 +1,12 @@
 """Decoders whose scores fall with distance (ALiBi): BLOOM, MPT, Falcon; Falcon also with rotations."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import ROTATES, unclipped
 from generators.checkpoint.families.neox import NEOX
 from generators.checkpoint.positions import alibi_slopes
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, norm
-from generators.checkpoint.rotation import Fields, rotation
+from generators.checkpoint.roles import Family, Fields, Slot, changed, fused, like, linear, linears, no_norm, norm
+from generators.checkpoint.rotation import rotation
 
 STEEPEST = 8  # MPT's slopes end at 2^-8
 
@@ -17,10 +14,6 @@ FALLS = (
     "Positions enter as a penalty on distance inside attention (ALiBi): this architecture has no position "
     "embedding to look at."
 )
-
-
-def _slopes(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    return {"slopes": alibi_slopes(fields["n_head"])}
 
 
 BLOOM = like(
@@ -46,11 +39,11 @@ BLOOM = like(
     positions="alibi",
     without={"position_embedding": FALLS},
     ignores=("apply_residual_connection_post_layernorm", "n_positions", "seq_length", "offset_alibi"),
-    extra=_slopes,
+    extra=lambda settings, fields: {"slopes": alibi_slopes(fields["n_head"])},
 )
 
 
-def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _mpt(settings: ModelConfig, fields: Fields) -> Fields:
     settings.must_be("attn_config.alibi", True)
     settings.must_be("attn_config.qk_ln", False, None)
     settings.must_be("attn_config.prefix_lm", False, None)
@@ -63,10 +56,9 @@ def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
             f"config.json gives {steepest!r} as attn_config.alibi_bias_max; transformers computes with {STEEPEST} "
             "whatever it says, so the model isn't read."
         )
-    scale = settings.get("attn_config.softmax_scale")
     return {
         "slopes": alibi_slopes(fields["n_head"]),
-        "score_scale": None if scale is None else settings.number("attn_config.softmax_scale"),
+        "score_scale": settings.optional(settings.number, "attn_config.softmax_scale"),
     }
 
 
@@ -79,8 +71,7 @@ MPT = like(
         "token_embedding": Slot("wte.weight", "V d"),
         **norm("final_norm", "norm_f", bias=False),
         "final_norm.bias": None,
-        "embedding_norm.gain": None,
-        "embedding_norm.bias": None,
+        **no_norm("embedding_norm"),
     },
     block_slots={
         **dict.fromkeys(role for role in BLOOM.block_slots if role.endswith(".bias")),
@@ -115,7 +106,7 @@ def _falcon(family: Family, settings: ModelConfig) -> Family:
     )
 
 
-def _falcon_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _falcon_numbers(settings: ModelConfig, fields: Fields) -> Fields:
     """Return heads of keys, and slopes or rotations; Falcon scales its slopes as it scales scores."""
     grouped, one = settings.flag("new_decoder_architecture"), settings.flag("multi_query")
     kv = settings.get("num_kv_heads") if grouped else None
@@ -132,7 +123,7 @@ FALCON = like(
     "falcon",
     config={"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_ctx": "max_position_embeddings"},
     second_names={"hidden_size": "n_embed"},
-    slots={"embedding_norm.gain": None, "embedding_norm.bias": None},
+    slots=no_norm("embedding_norm"),
     block_slots={
         **linear("attn.o", "h.{i}.self_attention.dense", bias="bias"),
         **linears("h.{i}.mlp", {"mlp.in": "dense_h_to_4h", "mlp.out": "dense_4h_to_h"}, bias="bias"),
@@ -141,5 +132,3 @@ FALCON = like(
     variant=_falcon,
     extra=_falcon_numbers,
 )
-
-FAMILIES = (BLOOM, MPT, FALCON)

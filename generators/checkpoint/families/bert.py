@@ -1,16 +1,17 @@
 """BERT and encoders like it: normed after adding; attention of the first block reads the embeddings' own norm."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
-from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, norm
-from generators.checkpoint.rotation import Fields, rotation
+from generators.checkpoint.config import ModelConfig, is_number
+from generators.checkpoint.families.llama import ROTATES
+from generators.checkpoint.roles import SIZES, Family, Fields, Slot, changed, like, linears, no_norm, norm
+from generators.checkpoint.rotation import rotation
 
 LAYER = "encoder.layer.{i}"
+OUT_AND_MLP = {"attn.o": "attention.output.dense", "mlp.in": "intermediate.dense", "mlp.out": "output.dense"}
 LARGEST_PADDING = 1000  # rows; a padding id beyond it is somewhere in the vocabulary, not before the positions
 
 
@@ -22,7 +23,6 @@ def _as_set(family: Family, settings: ModelConfig) -> Family:
 
 BERT = Family(
     name="bert",
-    model_types=("bert",),
     prefixes=("", "bert."),
     config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
@@ -34,9 +34,7 @@ BERT = Family(
         **norm("ln1", "encoder.layer.{j}.output.LayerNorm"),
         **norm("ln2", f"{LAYER}.attention.output.LayerNorm"),
         **linears(f"{LAYER}.attention.self", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}),
-        **linear("attn.o", f"{LAYER}.attention.output.dense"),
-        **linear("mlp.in", f"{LAYER}.intermediate.dense"),
-        **linear("mlp.out", f"{LAYER}.output.dense"),
+        **linears(LAYER, OUT_AND_MLP),
     },
     first_block_slots=norm("ln1", "embeddings.LayerNorm"),
     aliases=(("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")),
@@ -47,7 +45,7 @@ BERT = Family(
 )
 
 
-def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
+def _after_padding(family: Family, rows: int) -> Family:
     table = replace(family.slots["position_embedding"], skip=rows)
     return changed(family, slots={"position_embedding": table})
 
@@ -58,18 +56,9 @@ def padding_rows(settings: ModelConfig) -> int:
     Raises InputError: config.json names no padding token.
     """
     pad = settings.get("pad_token_id")
-    if isinstance(pad, bool) or not isinstance(pad, int) or not 0 <= pad < LARGEST_PADDING:
+    if not is_number(pad, int) or not 0 <= pad < LARGEST_PADDING:
         raise InputError(f"config.json gives {pad!r} as pad_token_id; positions are counted from the row after it.")
     return pad + 1
-
-
-def _padded(family: Family, settings: ModelConfig) -> Family:
-    return after_padding(_as_set(family, settings), settings, padding_rows(settings))
-
-
-def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    """Return the number of positions: config.json counts the padding's rows with them."""
-    return {"n_ctx": fields["n_ctx"] - padding_rows(settings)}
 
 
 ROBERTA = like(
@@ -78,8 +67,8 @@ ROBERTA = like(
     model_types=("roberta", "xlm-roberta", "camembert", "data2vec-text"),
     prefixes=("", "roberta.", "data2vec_text."),
     defaults={"pad_token_id": 1},
-    variant=_padded,
-    extra=positions_after_padding,
+    variant=lambda family, settings: _after_padding(_as_set(family, settings), padding_rows(settings)),
+    extra=lambda settings, fields: {"n_ctx": fields["n_ctx"] - padding_rows(settings)},  # config.json counts both
 )
 
 
@@ -103,12 +92,7 @@ XLM_ROBERTA_XL = _normed_before(
 MEGATRON = _normed_before(BERT, "megatron-bert", "ln", "ln", "ln")
 
 
-def _without_tasks(family: Family, settings: ModelConfig) -> Family:
-    settings.must_be("use_task_id", False, None)
-    return _as_set(family, settings)
-
-
-ERNIE = like(BERT, "ernie", prefixes=("", "ernie."), variant=_without_tasks)
+ERNIE = like(BERT, "ernie", prefixes=("", "ernie."), only={"use_task_id": (False, None)})
 
 NO_TYPES = {"token_type_embedding": None}
 DISTILBERT_LAYER = "transformer.layer.{i}"
@@ -134,10 +118,6 @@ DISTILBERT = like(
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 
-def _embedding_norm(tensor: str) -> dict[str, Slot]:
-    return {"embedding_norm.gain": Slot(f"{tensor}.weight", "e"), "embedding_norm.bias": Slot(f"{tensor}.bias", "e")}
-
-
 def _projection(tensor: str) -> dict[str, Slot]:
     return {
         "embedding_projection": Slot(f"{tensor}.weight", "e d", transposed=True),
@@ -149,20 +129,8 @@ OWN_WIDTH = {
     "position_embedding": Slot("embeddings.position_embeddings.weight", "n e"),
     "token_embedding": Slot("embeddings.word_embeddings.weight", "V e"),
     "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t e"),
-    **_embedding_norm("embeddings.LayerNorm"),
+    **norm("embedding_norm", "embeddings.LayerNorm", axis="e"),
 }
-NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection is between it and attention
-
-
-def _one_group(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for a model whose layers all share one set of weights."""
-    settings.must_be("num_hidden_groups", 1)
-    settings.must_be("inner_group_num", 1)
-    return _as_set(family, settings)
-
-
-def _shared(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    return {"shares_block": fields["n_layer"] > 1}
 
 
 ALBERT = like(
@@ -177,21 +145,20 @@ ALBERT = like(
         **linears(f"{SHARED}.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value", "attn.o": "dense"}),
         **linears(SHARED, {"mlp.in": "ffn", "mlp.out": "ffn_output"}),
     },
-    first_block_slots=NO_FIRST_NORM,
+    first_block_slots=no_norm("ln1"),  # the projection is between it and attention
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
+    only={"num_hidden_groups": (1,), "inner_group_num": (1,)},  # all layers share one set of weights
     ignores=("down_scale_factor",),
-    variant=_one_group,
-    extra=_shared,
+    extra=lambda settings, fields: {"shares_block": fields["n_layer"] > 1},
 )
 
 
 def _electra(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for embeddings of a width of their own, or of that of the stream."""
     chosen = _as_set(family, settings)
     if settings.get("embedding_size") == settings.get("hidden_size"):
         return chosen
     projected = {**OWN_WIDTH, **_projection("embeddings_project")}
-    return changed(chosen, slots=projected, first_block_slots=NO_FIRST_NORM)
+    return changed(chosen, slots=projected, first_block_slots=no_norm("ln1"))
 
 
 ELECTRA = like(
@@ -207,11 +174,7 @@ MPNET_PADDING = 2  # its software counts from 2 whatever padding the config give
 BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever buckets the config gives
 
 
-def _mpnet(family: Family, settings: ModelConfig) -> Family:
-    return after_padding(_as_set(family, settings), settings, MPNET_PADDING)
-
-
-def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Fields:
     settings.must_be("relative_attention_num_buckets", BUCKETS.count)
     return {"n_ctx": fields["n_ctx"] - MPNET_PADDING, "buckets": BUCKETS}
 
@@ -227,7 +190,7 @@ MPNET = like(
         "attn.relative_bias": Slot("encoder.relative_attention_bias.weight", "r h"),
     },
     defaults={"relative_attention_num_buckets": 32},
-    variant=_mpnet,
+    variant=lambda family, settings: _after_padding(_as_set(family, settings), MPNET_PADDING),
     extra=_mpnet_numbers,
 )
 
@@ -235,24 +198,17 @@ UNMASKED = 1 - 0.15 * 0.8  # share of embeddings left by the masking that ESM wa
 
 
 def _esm(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for a model that rotates, or adds a table of positions."""
     kind = settings.one_of("position_embedding_type", ("absolute", "rotary"))
-    chosen = changed(family, causal=settings.flag("is_decoder"), slots=_esm_norms(settings))
+    before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
+    chosen = changed(family, causal=settings.flag("is_decoder"), slots=before)
     if kind == "absolute":
-        return after_padding(chosen, settings, padding_rows(settings))
-    from generators.checkpoint.families.llama import ROTATES
-
+        return _after_padding(chosen, padding_rows(settings))
     return changed(
         chosen, positions="rotary", slots={"position_embedding": None}, without={"position_embedding": ROTATES}
     )
 
 
-def _esm_norms(settings: ModelConfig) -> dict[str, Slot]:
-    before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
-    return {**before, **norm("final_norm", "encoder.emb_layer_norm_after")}
-
-
-def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _esm_numbers(settings: ModelConfig, fields: Fields) -> Fields:
     settings.must_be("is_folding_model", False, None)
     numbers: dict[str, Any] = {"embedding_scale": UNMASKED if settings.flag("token_dropout") else 1.0}
     if settings.get("position_embedding_type") == "rotary":
@@ -265,12 +221,9 @@ ESM = like(
     BERT,
     "esm",
     prefixes=("esm.", ""),
-    slots=NO_TYPES,
+    slots={**NO_TYPES, **norm("final_norm", "encoder.emb_layer_norm_after")},
     block_slots={**norm("ln1", f"{LAYER}.attention.LayerNorm"), **norm("ln2", f"{LAYER}.LayerNorm")},
-    first_block_slots={
-        "ln1.gain": norm("ln1", f"{LAYER}.attention.LayerNorm")["ln1.gain"],
-        "ln1.bias": norm("ln1", f"{LAYER}.attention.LayerNorm")["ln1.bias"],
-    },
+    first_block_slots=norm("ln1", f"{LAYER}.attention.LayerNorm"),
     post_norm=False,
     defaults={"position_embedding_type": "absolute", "rope_theta": 10000.0},
     variant=_esm,
@@ -284,16 +237,14 @@ MIXED = (
 
 
 def _deberta(family: Family, settings: ModelConfig) -> Family:
-    """Return the table with or without a table of positions, and of distances."""
     relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
-    slots: dict[str, Slot | None] = {} if settings.get("type_vocab_size") else dict(NO_TYPES)
+    slots: dict[str, Slot | None] = {} if settings.get("type_vocab_size") else {**NO_TYPES}
     if relative:
         slots["relative_embedding"] = Slot("encoder.rel_embeddings.weight", "r d")
     if relative and "layer_norm" in str(settings.get("norm_rel_ebd") or ""):
-        slots |= {
-            "relative_norm.gain": Slot("encoder.LayerNorm.weight", "d"),
-            "relative_norm.bias": Slot("encoder.LayerNorm.bias", "d"),
-        }
+        slots |= norm("relative_norm", "encoder.LayerNorm")
+    # a convolution of the embeddings is added to what the first block gives, and normed with it
+    convolves = settings.get("conv_kernel_size") not in (None, 0) and settings.size("conv_kernel_size") > 0
     without = {}
     if not added:
         slots["position_embedding"], without = None, {"position_embedding": MIXED}
@@ -302,16 +253,11 @@ def _deberta(family: Family, settings: ModelConfig) -> Family:
         slots=slots,
         without=without,
         positions="relative" if relative else "learned" if added else "none",
-        second_block_slots=norm("ln1", "encoder.conv.LayerNorm") if _convolves(settings) else {},
+        second_block_slots=norm("ln1", "encoder.conv.LayerNorm") if convolves else {},
     )
 
 
-def _convolves(settings: ModelConfig) -> bool:
-    """Return whether a convolution of the embeddings is added to what the first block gives, and normed with it."""
-    return settings.get("conv_kernel_size") not in (None, 0) and settings.size("conv_kernel_size") > 0
-
-
-def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the scale of scores that are sums of up to three parts."""
     width = settings.get("embedding_size")
     if width not in (None, fields["d_model"]):
@@ -331,12 +277,10 @@ DEBERTA = like(
     BERT,
     "deberta-v2",
     prefixes=("deberta.", ""),
-    block_slots={
-        **linears(f"{LAYER}.attention.self", {"attn.q": "query_proj", "attn.k": "key_proj", "attn.v": "value_proj"}),
-    },
+    block_slots=linears(
+        f"{LAYER}.attention.self", {"attn.q": "query_proj", "attn.k": "key_proj", "attn.v": "value_proj"}
+    ),
     defaults={"position_biased_input": True, "layer_norm_eps": 1e-7},
     variant=_deberta,
     extra=_deberta_numbers,
 )
-
-FAMILIES = (BERT, ROBERTA, XLM_ROBERTA_XL, MEGATRON, ERNIE, DISTILBERT, ALBERT, ELECTRA, MPNET, ESM, DEBERTA)

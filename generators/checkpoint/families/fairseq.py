@@ -1,32 +1,23 @@
 """Models from fairseq: BART, mBART, Pegasus, M2M-100, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linears, norm
-from generators.checkpoint.rotation import Fields
+from generators.checkpoint.roles import QKVO, SIZES, Family, Fields, Slot, changed, like, linears, no_norm, norm
 
 OFFSET = 2  # rows before the first position
 
 
 def attention(layer: str) -> dict[str, Slot]:
-    return {
-        **linears(
-            f"{layer}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
-        ),
-        **linears(layer, {"mlp.in": "fc1", "mlp.out": "fc2"}),
-    }
+    return {**linears(f"{layer}.self_attn", QKVO), **linears(layer, {"mlp.in": "fc1", "mlp.out": "fc2"})}
 
 
-def _scaled(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _scaled(settings: ModelConfig, fields: Fields) -> Fields:
     return {"embedding_scale": fields["d_model"] ** 0.5 if settings.flag("scale_embedding") else 1.0}
 
 
 BIOGPT = Family(
     name="biogpt",
-    model_types=("biogpt",),
     prefixes=("biogpt.", ""),
     config=SIZES,
     slots={
@@ -59,11 +50,20 @@ XGLM = like(
 
 def _opt(family: Family, settings: ModelConfig) -> Family:
     """Return the table for norms before or after, and for embeddings of a width of their own (the 350m layout)."""
-    settings.must_be("enable_bias", True)
-    settings.must_be("layer_norm_elementwise_affine", True)
-    chosen = family if settings.flag("do_layer_norm_before") else changed(family, **_normed_after())
+    chosen = family
+    if not settings.flag("do_layer_norm_before"):
+        chosen = changed(
+            family,
+            post_norm=True,
+            slots=no_norm("final_norm"),
+            block_slots={
+                **norm("ln1", "layers.{j}.final_layer_norm"),
+                **norm("ln2", "layers.{i}.self_attn_layer_norm"),
+            },
+            first_block_slots=no_norm("ln1"),
+        )
     if settings.flag("_remove_final_layer_norm"):
-        chosen = changed(chosen, slots={"final_norm.gain": None, "final_norm.bias": None})
+        chosen = changed(chosen, slots=no_norm("final_norm"))
     if settings.get("word_embed_proj_dim") in (None, settings.get("hidden_size")):
         return chosen
     reads = "embed_tokens.weight" if settings.get("tie_word_embeddings") is not False else "lm_head.weight"
@@ -76,25 +76,8 @@ def _opt(family: Family, settings: ModelConfig) -> Family:
             "unembedding": Slot(reads, "V e", through=Slot("project_out.weight", "e d")),
         },
         config={"d_embedding": "word_embed_proj_dim"},
-        extra=_untied,
+        extra=lambda settings, fields: {"tied": False},  # two matrices, even where they are one times two projections
     )
-
-
-def _untied(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    """Tell that words are read and written by two matrices, even where they are one times two projections."""
-    return {"tied": False}
-
-
-def _normed_after() -> dict[str, Any]:
-    return {
-        "post_norm": True,
-        "slots": {"final_norm.gain": None, "final_norm.bias": None},
-        "block_slots": {
-            **norm("ln1", "layers.{j}.final_layer_norm"),
-            **norm("ln2", "layers.{i}.self_attn_layer_norm"),
-        },
-        "first_block_slots": {"ln1.gain": None, "ln1.bias": None},
-    }
 
 
 OPT = like(
@@ -103,197 +86,132 @@ OPT = like(
     prefixes=("model.decoder.", "decoder.", ""),
     slots={"unembedding": Slot("lm_head.weight", "V d"), **norm("final_norm", "final_layer_norm")},
     defaults={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True},
+    only={"enable_bias": (True,), "layer_norm_elementwise_affine": (True,)},
     variant=_opt,
     extra=None,
 )
 
-ENCODER, DECODER = "encoder.layers.{i}", "decoder.layers.{i}"
+
+def _bart(stack: str, norm_before_mlp: str, **others: Any) -> Family:
+    layer = f"{stack}.layers.{{i}}"
+    return Family(
+        name=f"bart--{stack}",
+        prefixes=("model.", ""),
+        config={
+            "n_layer": f"{stack}_layers",
+            "n_head": f"{stack}_attention_heads",
+            "d_model": "d_model",
+            "n_ctx": "max_position_embeddings",
+            "vocab_size": "vocab_size",
+        },
+        slots={
+            "position_embedding": Slot(f"{stack}.embed_positions.weight", "n d", skip=OFFSET),
+            "token_embedding": Slot(f"{stack}.embed_tokens.weight", "V d"),
+        },
+        block_slots={
+            **norm("ln1", f"{stack}.layers.{{j}}.final_layer_norm"),
+            **norm("ln2", f"{layer}.{norm_before_mlp}"),
+            **attention(layer),
+        },
+        first_block_slots=norm("ln1", f"{stack}.layernorm_embedding"),
+        post_norm=True,
+        aliases=((f"{stack}.embed_tokens.weight", "shared.weight"),),
+        ignores=("is_decoder", "normalize_before", "add_bias_logits"),
+        extra=_scaled,
+        **others,
+    )
 
 
-def _tokens(stack: str) -> tuple[tuple[str, str], ...]:
-    return ((f"{stack}.embed_tokens.weight", "shared.weight"),)
-
-
-BART_ENCODER = Family(
-    name="bart--encoder",
-    model_types=("bart",),
-    prefixes=("model.", ""),
-    config={
-        "n_layer": "encoder_layers",
-        "n_head": "encoder_attention_heads",
-        "d_model": "d_model",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-    },
-    slots={
-        "position_embedding": Slot("encoder.embed_positions.weight", "n d", skip=OFFSET),
-        "token_embedding": Slot("encoder.embed_tokens.weight", "V d"),
-    },
-    block_slots={
-        **norm("ln1", "encoder.layers.{j}.final_layer_norm"),
-        **norm("ln2", f"{ENCODER}.self_attn_layer_norm"),
-        **attention(ENCODER),
-    },
-    first_block_slots=norm("ln1", "encoder.layernorm_embedding"),
-    causal=False,
-    post_norm=True,
-    aliases=_tokens("encoder"),
-    stack="encoder",
-    ignores=("is_decoder", "normalize_before", "add_bias_logits"),
-    extra=_scaled,
+BART_ENCODER = _bart("encoder", "self_attn_layer_norm", causal=False)
+BART_DECODER = changed(
+    _bart("decoder", "encoder_attn_layer_norm"), slots={"unembedding": Slot("lm_head.weight", "V d")}
 )
 
-BART_DECODER = like(
-    BART_ENCODER,
-    "bart--decoder",
-    model_types=("bart",),
-    config={"n_layer": "decoder_layers", "n_head": "decoder_attention_heads"},
-    slots={
-        "position_embedding": Slot("decoder.embed_positions.weight", "n d", skip=OFFSET),
-        "token_embedding": Slot("decoder.embed_tokens.weight", "V d"),
-        "unembedding": Slot("lm_head.weight", "V d"),
-    },
-    block_slots={
-        **norm("ln1", "decoder.layers.{j}.final_layer_norm"),
-        **norm("ln2", f"{DECODER}.encoder_attn_layer_norm"),
-        **attention(DECODER),
-    },
-    first_block_slots=norm("ln1", "decoder.layernorm_embedding"),
-    causal=True,
-    aliases=_tokens("decoder"),
-    stack="decoder",
-)
 
-NO_NORM = {"ln1.gain": None, "ln1.bias": None}
-COMPUTED = {"position_embedding": Slot("(computed)", "n d", formula="split")}
-
-MARIAN_ENCODER = like(
-    BART_ENCODER,
-    "marian--encoder",
-    model_types=("marian",),
-    slots=COMPUTED,
-    first_block_slots=NO_NORM,
-    positions="formula",
-    ignores=(*BART_ENCODER.ignores, "static_position_embeddings"),
-)
-MARIAN_DECODER = like(
-    BART_DECODER,
-    "marian--decoder",
-    model_types=("marian",),
-    slots=COMPUTED,
-    first_block_slots=NO_NORM,
-    positions="formula",
-    ignores=(*BART_ENCODER.ignores, "static_position_embeddings"),
-    config={"vocab_size": "decoder_vocab_size"},
-)
+def _computed(base: Family, formula: str) -> dict[str, Any]:
+    return {
+        "slots": {"position_embedding": Slot("(computed)", "n d", formula=formula)},
+        "positions": "formula",
+        "ignores": (*base.ignores, "static_position_embeddings"),
+    }
 
 
 def _one_size_fits(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a vocabulary of the decoder's own, or the one that both share."""
-    if settings.get("decoder_vocab_size") is not None:
-        return family
-    return changed(family, config={"vocab_size": "vocab_size"})
+    own = settings.get("decoder_vocab_size") is not None
+    return changed(family, config={"vocab_size": "decoder_vocab_size" if own else "vocab_size"})
 
 
-MARIAN_DECODER = replace(MARIAN_DECODER, variant=_one_size_fits)
-
-WHISPER_ENCODER = like(
-    BART_ENCODER,
-    "whisper--encoder",
-    model_types=("whisper",),
-    config={"n_ctx": "max_source_positions", "vocab_size": None},
-    slots={
-        "position_embedding": Slot("encoder.embed_positions.weight", "n d"),
-        "token_embedding": None,
-        **norm("final_norm", "encoder.layer_norm"),
-    },
-    block_slots={
-        **norm("ln1", f"{ENCODER}.self_attn_layer_norm"),
-        **norm("ln2", f"{ENCODER}.final_layer_norm"),
-        "attn.k.bias": None,
-    },
-    first_block_slots=norm("ln1", f"{ENCODER}.self_attn_layer_norm"),
-    post_norm=False,
-    positions="formula",  # sines, stored in the file
-    without={"token_embedding": "Whisper's encoder hears sound: it has no tokens."},
-    aliases=(),
-    ignores=("max_target_positions",),
+MARIAN_ENCODER = like(
+    BART_ENCODER, "marian--encoder", first_block_slots=no_norm("ln1"), **_computed(BART_ENCODER, "split")
 )
-WHISPER_DECODER = like(
+MARIAN_DECODER = like(
     BART_DECODER,
-    "whisper--decoder",
-    model_types=("whisper",),
-    config={"n_ctx": "max_target_positions"},
-    slots={
-        "position_embedding": Slot("decoder.embed_positions.weight", "n d"),
-        "unembedding": Slot("proj_out.weight", "V d"),
-        **norm("final_norm", "decoder.layer_norm"),
-    },
-    block_slots={
-        **norm("ln1", f"{DECODER}.self_attn_layer_norm"),
-        **norm("ln2", f"{DECODER}.final_layer_norm"),
-        "attn.k.bias": None,
-    },
-    first_block_slots=norm("ln1", f"{DECODER}.self_attn_layer_norm"),
-    post_norm=False,
-    aliases=(),
-    ignores=("max_source_positions",),
+    "marian--decoder",
+    first_block_slots=no_norm("ln1"),
+    variant=_one_size_fits,
+    **_computed(BART_DECODER, "split"),
 )
 
 
-def _normed_before(stack: str) -> dict[str, Any]:
-    """Return what differs where norms come before attention and MLP, and a last one behind all blocks."""
-    layer = f"{stack}.layers.{{i}}"
+def _normed_before(base: Family, kind: str, **others: Any) -> Family:
+    """Return a family with norms before attention and MLP, and a last one behind all blocks."""
+    layer = f"{base.stack}.layers.{{i}}"
     ln1 = norm("ln1", f"{layer}.self_attn_layer_norm")
-    return {
-        "slots": norm("final_norm", f"{stack}.layer_norm"),
-        "block_slots": {**ln1, **norm("ln2", f"{layer}.final_layer_norm")},
-        "first_block_slots": ln1,
-        "post_norm": False,
-    }
+    return like(
+        base,
+        f"{kind}--{base.stack}",
+        slots=norm("final_norm", f"{base.stack}.layer_norm"),
+        block_slots={**ln1, **norm("ln2", f"{layer}.final_layer_norm")},
+        first_block_slots=ln1,
+        post_norm=False,
+        **others,
+    )
 
 
-def _pre_norm_pair(kind: str, positions: str | None = None, extra: Any = _scaled) -> tuple[Family, Family]:
-    """Return the tables of both stacks of such a model; `positions` is the formula that computes them."""
+def _pre_norm_pair(kind: str, formula: str | None = None, **others: Any) -> tuple[Family, Family]:
+    """Return the tables of both stacks of such a model; `formula` is that which computes its positions."""
 
     def stack(base: Family) -> Family:
-        chosen = like(base, f"{kind}--{base.stack}", model_types=(kind,), extra=extra, **_normed_before(base.stack))
-        if positions is None:
-            return changed(chosen, slots=norm("embedding_norm", f"{base.stack}.layernorm_embedding"))
-        return changed(
-            chosen,
-            slots={"position_embedding": Slot("(computed)", "n d", formula=positions)},
-            positions="formula",
-            ignores=(*base.ignores, "static_position_embeddings"),
-        )
+        chosen = _normed_before(base, kind, **others)
+        if formula is not None:
+            return changed(chosen, **_computed(base, formula))
+        return changed(chosen, slots=norm("embedding_norm", f"{base.stack}.layernorm_embedding"))
 
     return stack(BART_ENCODER), stack(BART_DECODER)
 
 
-def _after_one_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _after_one_padding(settings: ModelConfig, fields: Fields) -> Fields:
     """Check the padding token, from whose id positions are counted: the formula begins at 2."""
     settings.must_be("pad_token_id", 1)
     return _scaled(settings, fields)
 
 
-MBART = _pre_norm_pair("mbart")
-PEGASUS = _pre_norm_pair("pegasus", "split")
-M2M_100 = tuple(
-    changed(family, defaults={"scale_embedding": True, "pad_token_id": 1})
-    for family in _pre_norm_pair("m2m_100", "fairseq", _after_one_padding)
+MBART_ENCODER, MBART_DECODER = _pre_norm_pair("mbart")
+PEGASUS_ENCODER, PEGASUS_DECODER = _pre_norm_pair("pegasus", "split")
+M2M_100_ENCODER, M2M_100_DECODER = _pre_norm_pair(
+    "m2m_100", "fairseq", extra=_after_one_padding, defaults={"scale_embedding": True, "pad_token_id": 1}
 )
 
-FAMILIES = (
-    BIOGPT,
-    XGLM,
-    OPT,
-    BART_ENCODER,
-    BART_DECODER,
-    *MBART,
-    *PEGASUS,
-    *M2M_100,
-    MARIAN_ENCODER,
-    MARIAN_DECODER,
-    WHISPER_ENCODER,
-    WHISPER_DECODER,
+
+def _whisper(base: Family, n_ctx: str, unread: str) -> Family:
+    chosen = _normed_before(base, "whisper", aliases=(), ignores=(unread,))
+    return changed(
+        chosen,
+        config={"n_ctx": n_ctx},
+        slots={"position_embedding": Slot(f"{base.stack}.embed_positions.weight", "n d")},
+        block_slots={"attn.k.bias": None},
+    )
+
+
+WHISPER_ENCODER = changed(
+    _whisper(BART_ENCODER, "max_source_positions", unread="max_target_positions"),
+    config={"vocab_size": None},
+    slots={"token_embedding": None},
+    positions="formula",  # sines, stored in the file
+    without={"token_embedding": "Whisper's encoder hears sound: it has no tokens."},
+)
+WHISPER_DECODER = changed(
+    _whisper(BART_DECODER, "max_target_positions", unread="max_source_positions"),
+    slots={"unembedding": Slot("proj_out.weight", "V d")},
 )

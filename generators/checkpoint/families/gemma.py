@@ -1,13 +1,11 @@
 """Gemma: gains are 1 + g; embeddings are multiplied by the square root of the width; later ones norm outputs too."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.families.llama import LLAMA, gated, head_norms
-from generators.checkpoint.roles import Slot, like, norm
-from generators.checkpoint.rotation import FULL, SLIDING, Fields, layer_kinds, rotation, same_in_all_layers, windows
+from generators.checkpoint.families.llama import LLAMA, NO_MLP_BIASES, head_norms
+from generators.checkpoint.roles import Fields, Slot, like, norm
+from generators.checkpoint.rotation import FULL, SLIDING, by_kind, in_turn, rotation, same_in_all_layers
 
 ONE = 1.0  # added to every gain
 PATTERN = 6  # in Gemma 3 every sixth layer sees all keys
@@ -17,7 +15,7 @@ def _bidirectional(settings: ModelConfig) -> None:
     settings.must_be("use_bidirectional_attention", None, False)
 
 
-def _gemma(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _gemma(settings: ModelConfig, fields: Fields) -> Fields:
     _bidirectional(settings)
     return {**same_in_all_layers(settings, fields), "embedding_scale": math.sqrt(fields["d_model"])}
 
@@ -29,8 +27,7 @@ GEMMA = like(
     block_slots={
         **norm("ln1", "layers.{i}.input_layernorm", bias=False, plus=ONE),
         **norm("ln2", "layers.{i}.post_attention_layernorm", bias=False, plus=ONE),
-        **dict.fromkeys(gated(True)),
-        **gated(),
+        **NO_MLP_BIASES,
     },
     tied=True,
     defaults={"head_dim": 256, "num_key_value_heads": 16, "max_position_embeddings": 8192},
@@ -38,27 +35,19 @@ GEMMA = like(
 )
 
 
-def _capped(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _capped(settings: ModelConfig, fields: Fields) -> Fields:
     """Return scale and cap of scores; the scale is that of a width named in config.json, not of the head's own."""
-    cap = settings.get("attn_logit_softcapping")
     settings.ignore("final_logit_softcapping")
     return {
         "score_scale": settings.number("query_pre_attn_scalar") ** -0.5,
-        "score_cap": None if cap is None else settings.number("attn_logit_softcapping"),
+        "score_cap": settings.optional(settings.number, "attn_logit_softcapping"),
         "embedding_scale": math.sqrt(fields["d_model"]),
     }
 
 
-def _gemma2(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _gemma2(settings: ModelConfig, fields: Fields) -> Fields:
     _bidirectional(settings)
-    n_layer = fields["n_layer"]
-    alternating = [SLIDING if i % 2 == 0 else FULL for i in range(n_layer)]
-    turns = rotation(settings, fields)
-    return {
-        **_capped(settings, fields),
-        "rotary": (turns,) * n_layer,
-        "windows": windows(settings, n_layer, alternating),
-    }
+    return {**_capped(settings, fields), **in_turn(settings, fields)}
 
 
 GEMMA2 = like(
@@ -79,13 +68,11 @@ GEMMA2 = like(
 )
 
 
-def _gemma3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _gemma3(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotations of layers that see a window (unscaled, base 10,000) and of those that see all."""
     _bidirectional(settings)
-    n_layer = fields["n_layer"]
     pattern = settings.get("sliding_window_pattern") or settings.get("_sliding_window_pattern") or PATTERN
     settings.ignore("_sliding_window_pattern")
-    kinds = layer_kinds(settings, n_layer, [SLIDING if (i + 1) % pattern else FULL for i in range(n_layer)])
     turns = {
         FULL: rotation(settings, fields, kind=FULL),
         SLIDING: rotation(settings, fields, kind=SLIDING, base_key="rope_local_base_freq", scaled=False),
@@ -93,8 +80,7 @@ def _gemma3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     return {
         **_capped(settings, fields),
         "score_cap": None,  # its software never reads the setting
-        "rotary": tuple(turns[kind] for kind in kinds),
-        "windows": windows(settings, n_layer, kinds),
+        **by_kind(settings, fields, turns, pattern),
     }
 
 
@@ -121,5 +107,3 @@ GEMMA3_NESTED = like(
     prefixes=("language_model.model.", "model.language_model.", "language_model.", "model."),
     at="text_config",
 )
-
-FAMILIES = (GEMMA, GEMMA2, GEMMA3, GEMMA3_NESTED)

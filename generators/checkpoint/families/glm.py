@@ -1,33 +1,20 @@
 """GLM, GLM-4, ERNIE 4.5 and Helium: Llama's blocks, with rotations that pair neighboring channels."""
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
-from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, attention, gated
-from generators.checkpoint.roles import Slot, like, linear, part_of
-from generators.checkpoint.rotation import PART, Fields, same_in_all_layers
+from generators.checkpoint.families.llama import ATTN, BIASED, GATE_UP, LLAMA, NO_MLP_BIASES, attention, gated
+from generators.checkpoint.roles import Slot, like, linear
+from generators.checkpoint.rotation import PART, neighbors
 
 USES_BIAS = "use_bias"
-
-
-def _neighbors(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    return same_in_all_layers(settings, fields, adjacent=True)
-
-
-def _part_of_neighbors(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    return same_in_all_layers(settings, fields, adjacent=True, part_key=PART)
-
 
 GLM = like(
     LLAMA,
     "glm",
     block_slots={
         "attn.o.bias": None,
-        **dict.fromkeys(gated(True)),
-        **part_of("mlp.gate", f"{MLP}.gate_up_proj", "f f", 0),
-        **part_of("mlp.in", f"{MLP}.gate_up_proj", "f f", 1),
-        **linear("mlp.out", f"{MLP}.down_proj", bias=False),
+        **NO_MLP_BIASES,
+        **GATE_UP,
     },
     defaults={
         BIASED: True,
@@ -37,7 +24,7 @@ GLM = like(
         "max_position_embeddings": 131072,
         "rms_norm_eps": 1.5625e-7,
     },
-    extra=_part_of_neighbors,
+    extra=partial(neighbors, part_key=PART),
 )
 
 GLM4 = like(
@@ -61,7 +48,7 @@ ERNIE4_5 = like(
         "max_position_embeddings": 131072,
         "rms_norm_eps": 1e-5,
     },
-    extra=_neighbors,
+    extra=neighbors,
 )
 
 HELIUM = like(
@@ -75,7 +62,5 @@ HELIUM = like(
         "max_position_embeddings": 4096,
         "rms_norm_eps": 1e-8,
     },
-    extra=_neighbors,
+    extra=neighbors,
 )
-
-FAMILIES = (GLM, GLM4, ERNIE4_5, HELIUM)

@@ -1,11 +1,8 @@
 """GPT-2, its predecessor, and what is built like it: a learned table of positions, layer norms with biases."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, norm
+from generators.checkpoint.roles import QKV, Family, Fields, Slot, changed, fused, like, linears, norm
 
 GPT_CONFIG = {
     "n_layer": "n_layer",
@@ -15,10 +12,11 @@ GPT_CONFIG = {
     "vocab_size": "vocab_size",
     "norm_eps": "layer_norm_epsilon",
 }
+OUT_AND_MLP = {"attn.o": "attn.c_proj", "mlp.in": "mlp.c_fc", "mlp.out": "mlp.c_proj"}
 UNSCALED = 1.0
 
 
-def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _scores(settings: ModelConfig, fields: Fields) -> Fields:
     return {
         "score_scale": None if settings.flag("scale_attn_weights") else UNSCALED,
         "scaled_by_layer": settings.flag("scale_attn_by_inverse_layer_idx"),
@@ -27,7 +25,6 @@ def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, An
 
 GPT2 = Family(
     name="gpt2",
-    model_types=("gpt2",),
     prefixes=("", "transformer."),
     config=GPT_CONFIG,
     slots={
@@ -40,8 +37,7 @@ GPT2 = Family(
         **norm("ln1", "h.{i}.ln_1"),
         **norm("ln2", "h.{i}.ln_2"),
         **fused("h.{i}.attn.c_attn", "a a a", stored="in out"),
-        **linear("attn.o", "h.{i}.attn.c_proj", stored="in out"),
-        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}, stored="in out"),
+        **linears("h.{i}", OUT_AND_MLP, stored="in out"),
     },
     defaults={"scale_attn_weights": True},
     extra=_scores,
@@ -70,7 +66,7 @@ def _one_key_head(family: Family, settings: ModelConfig) -> Family:
     return changed(family, block_slots=fused("h.{i}.attn.c_attn", "a a a", groups="h"))
 
 
-def _bigcode(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _bigcode(settings: ModelConfig, fields: Fields) -> Fields:
     settings.ignore("num_key_value_heads", "scale_attention_softmax_in_fp32")
     settings.must_be("scale_attn_weights", True)
     return {"n_kv_head": 1 if settings.flag("multi_query") else None}
@@ -81,8 +77,7 @@ GPT_BIGCODE = like(
     "gpt_bigcode",
     block_slots={
         **fused("h.{i}.attn.c_attn", "a b b"),
-        **linear("attn.o", "h.{i}.attn.c_proj"),
-        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}),
+        **linears("h.{i}", OUT_AND_MLP),
     },
     defaults={"multi_query": True},
     variant=_one_key_head,
@@ -90,7 +85,7 @@ GPT_BIGCODE = like(
 )
 
 
-def _alternating(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _alternating(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the windows of layers that see only near keys; GPT-Neo's scores are not scaled at all."""
     kinds = [kind for block, count in _attention_types(settings) for _ in range(count) for kind in block]
     n_layer = fields["n_layer"]
@@ -119,10 +114,9 @@ GPT_NEO = like(
         "n_ctx": "max_position_embeddings",
     },
     block_slots={
-        **linears("h.{i}.attn.attention", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj"}, bias=False),
+        **linears("h.{i}.attn.attention", QKV, bias=False),
         **dict.fromkeys(("attn.q.bias", "attn.k.bias", "attn.v.bias")),
-        **linear("attn.o", "h.{i}.attn.attention.out_proj"),
-        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}),
+        **linears("h.{i}", {**OUT_AND_MLP, "attn.o": "attn.attention.out_proj"}),
     },
     defaults={"window_size": 256, "attention_types": [[["global", "local"], 12]]},
     ignores=("attention_layers",),
@@ -148,5 +142,3 @@ CTRL = like(
     defaults={"layer_norm_epsilon": 1e-6},
     extra=lambda settings, fields: {"embedding_scale": fields["d_model"] ** 0.5},
 )
-
-FAMILIES = (GPT2, GPT1, GPT_BIGCODE, GPT_NEO, CTRL)

@@ -1,23 +1,10 @@
 """Llama and what is built like it: rotations, RMS norms without biases, grouped queries, a gated MLP."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from generators.base.architecture import Rotary
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.positions import rotary
-from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, linears, norm, part_of
-from generators.checkpoint.rotation import (
-    FULL,
-    SLIDING,
-    Fields,
-    part_of_each_head,
-    rotation,
-    same_in_all_layers,
-    windows,
-    windows_above,
-)
+from generators.checkpoint.roles import QKV, SIZES, Family, Fields, Slot, fused, like, linear, linears, norm, part_of
+from generators.checkpoint.rotation import FULL, SLIDING, in_turn, part_of_each_head, same_in_all_layers
 
 ROTATES = "Positions enter as rotations inside attention: this architecture has no position embedding to look at."
 ROUTES = "Each token is sent to a few of several MLPs: there is no one matrix that every token's MLP reads with."
@@ -29,15 +16,13 @@ BIASED = "attention_bias"
 def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, Slot]:
     """Return the four matrices of attention; `output` says of the last bias what `bias` says of the others."""
     return {
-        **linears(ATTN, {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj"}, bias=bias),
+        **linears(ATTN, QKV, bias=bias),
         **linear("attn.o", f"{ATTN}.o_proj", bias=bias if output is None else output),
     }
 
 
 def gated(bias: bool | str = False) -> dict[str, Slot]:
-    return {
-        **linears(MLP, {"mlp.in": "up_proj", "mlp.gate": "gate_proj", "mlp.out": "down_proj"}, bias=bias),
-    }
+    return linears(MLP, {"mlp.in": "up_proj", "mlp.gate": "gate_proj", "mlp.out": "down_proj"}, bias=bias)
 
 
 def head_norms(width: str = "c", plus: float = 0.0) -> dict[str, Slot]:
@@ -59,11 +44,17 @@ def unclipped(settings: ModelConfig, key: str) -> None:
         )
 
 
-NO_MLP = dict.fromkeys(("mlp.in", "mlp.gate", "mlp.out", "mlp.in.bias", "mlp.gate.bias", "mlp.out.bias"))
+NO_GATE = dict.fromkeys(("mlp.gate", "mlp.gate.bias"))
+NO_MLP_BIASES = dict.fromkeys(("mlp.in.bias", "mlp.gate.bias", "mlp.out.bias"))
+NO_BIASES = {**dict.fromkeys(f"attn.{name}.bias" for name in "qkvo"), **NO_MLP_BIASES}
+NO_MLP = dict.fromkeys(gated(True))
+GATE_UP = {  # the MLP's gate and what it gates in one matrix, one after the other
+    **part_of("mlp.gate", f"{MLP}.gate_up_proj", "f f", 0),
+    **part_of("mlp.in", f"{MLP}.gate_up_proj", "f f", 1),
+}
 
 LLAMA = Family(
     name="llama",
-    model_types=("llama",),
     prefixes=("model.", ""),
     config={**SIZES, "norm_eps": "rms_norm_eps"},
     slots={
@@ -92,7 +83,6 @@ SEED_OSS = like(
     defaults={BIASED: True, "head_dim": 128, "num_key_value_heads": 8, "max_position_embeddings": 524288},
 )
 
-NO_GATE = dict.fromkeys(("mlp.gate", "mlp.gate.bias", "mlp.in.bias", "mlp.out.bias"))
 APERTUS_BASE = 12_000_000.0
 APERTUS_SCALING = {
     "rope_type": "llama3",
@@ -103,13 +93,7 @@ APERTUS_SCALING = {
 }
 
 
-def _learned_activation() -> dict[str, Slot]:
-    """Return the numbers of Apertus's activation (xIELU), of which two are trained."""
-    shapes = {"alpha_p": "s", "alpha_n": "s", "beta": "", "eps": ""}
-    return {f"mlp.act.{name}": Slot(f"{MLP}.act_fn.{name}", shape) for name, shape in shapes.items()}
-
-
-def _apertus(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _apertus(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotation; where config.json names no scaling, its software takes one."""
     settings.must_be("qk_norm", True, None)  # present regardless of the setting
     if settings.get("rope_parameters") is None and settings.get("rope_scaling") is None:
@@ -126,13 +110,12 @@ APERTUS = like(
         **norm("ln2", "layers.{i}.feedforward_layernorm", bias=False),
         **head_norms(),
         **NO_GATE,
-        **_learned_activation(),
+        **NO_MLP_BIASES,
+        # the activation, xIELU
+        **{f"mlp.act.{name}": Slot(f"{MLP}.act_fn.{name}", "s") for name in ("alpha_p", "alpha_n")},
+        **{f"mlp.act.{name}": Slot(f"{MLP}.act_fn.{name}", "") for name in ("beta", "eps")},
     },
-    defaults={
-        "rope_theta": APERTUS_BASE,
-        "max_position_embeddings": 65536,
-        "rms_norm_eps": 1e-5,
-    },
+    defaults={"rope_theta": APERTUS_BASE, "max_position_embeddings": 65536, "rms_norm_eps": 1e-5},
     extra=_apertus,
 )
 
@@ -147,7 +130,7 @@ EUROBERT = like(
 MISTRAL = like(
     LLAMA,
     "mistral",
-    block_slots={**dict.fromkeys(attention(True)), **attention(False), **dict.fromkeys(gated(True)), **gated()},
+    block_slots=NO_BIASES,
     defaults={"sliding_window": 4096, "max_position_embeddings": 131072, "num_key_value_heads": 8},
 )
 
@@ -161,15 +144,16 @@ MIXTRAL = like(
 )
 
 
-def _windows_above(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    turns = rotation(settings, fields)
-    return {"rotary": (turns,) * fields["n_layer"], "windows": windows_above(settings, fields["n_layer"])}
+def _windows_above(settings: ModelConfig, fields: Fields) -> Fields:
+    first = settings.get("max_window_layers")
+    first = first if isinstance(first, int) else 0
+    return same_in_all_layers(settings, fields, [SLIDING if i >= first else FULL for i in range(fields["n_layer"])])
 
 
 QWEN2 = like(
     LLAMA,
     "qwen2",
-    block_slots={**attention(True), "attn.o.bias": None, **dict.fromkeys(gated(True)), **gated()},
+    block_slots={**attention(True), "attn.o.bias": None, **NO_MLP_BIASES},
     defaults={
         "use_sliding_window": False,
         "sliding_window": 4096,
@@ -183,32 +167,23 @@ QWEN2 = like(
 QWEN3 = like(QWEN2, "qwen3", block_slots={**attention(BIASED), **head_norms()}, defaults={"head_dim": 128})
 
 
-def _every_layer_routes(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for a model whose layers all send tokens to experts."""
-    settings.must_be("decoder_sparse_step", 1, None)
-    if settings.get("mlp_only_layers"):
-        settings.must_be("mlp_only_layers", ())
-    return family
-
-
 QWEN3_MOE = like(
     QWEN3,
     "qwen3_moe",
     block_slots={**NO_MLP, "mlp.router": Slot(f"{MLP}.gate.weight", "d x", transposed=True)},
     without=MIXTRAL.without,
     defaults={"head_dim": None, "num_key_value_heads": 4, "decoder_sparse_step": 1, "max_window_layers": 0},
-    variant=_every_layer_routes,
+    only={"decoder_sparse_step": (1, None), "mlp_only_layers": ([], None)},  # all layers send tokens to experts
 )
 
 
-def _smollm3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _smollm3(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotations of a model in which every fourth layer has none."""
-    turns, n_layer = rotation(settings, fields), fields["n_layer"]
+    n_layer = fields["n_layer"]
     interval = settings.get("no_rope_layer_interval") or 4
     rotates = settings.get("no_rope_layers") or [int((i + 1) % interval != 0) for i in range(n_layer)]
-    layers: tuple[Rotary | None, ...] = tuple(turns if rotates[i] else None for i in range(n_layer))
-    kinds = [FULL if rotates[i] else SLIDING for i in range(n_layer)]
-    return {"rotary": layers, "windows": windows(settings, n_layer, kinds)}
+    found = same_in_all_layers(settings, fields, [FULL if rotates[i] else SLIDING for i in range(n_layer)])
+    return {**found, "rotary": tuple(turns if rotates[i] else None for i, turns in enumerate(found["rotary"]))}
 
 
 SMOLLM3 = like(
@@ -225,7 +200,7 @@ SMOLLM3 = like(
 )
 
 
-def _granite(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _granite(settings: ModelConfig, fields: Fields) -> Fields:
     settings.ignore("residual_multiplier", "logits_scaling")  # scale of the residual; scale of the output
     return {
         **same_in_all_layers(settings, fields),
@@ -241,8 +216,7 @@ PHI3 = like(
     "phi3",
     block_slots={
         **fused(f"{ATTN}.qkv_proj", "a b b", bias=False),
-        **part_of("mlp.gate", f"{MLP}.gate_up_proj", "f f", 0),
-        **part_of("mlp.in", f"{MLP}.gate_up_proj", "f f", 1),
+        **GATE_UP,
     },
     defaults={
         "sliding_window": None,
@@ -253,13 +227,6 @@ PHI3 = like(
     },
     extra=part_of_each_head,
 )
-
-
-def _gpt_oss(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    n_layer = fields["n_layer"]
-    alternating = [SLIDING if i % 2 == 0 else FULL for i in range(n_layer)]
-    turns = rotation(settings, fields)
-    return {"rotary": (turns,) * n_layer, "windows": windows(settings, n_layer, alternating)}
 
 
 GPT_OSS = like(
@@ -283,21 +250,5 @@ GPT_OSS = like(
         "rope_parameters": None,
     },
     ignores=("router_aux_loss_coef", "initial_context_length", "experts_per_token"),
-    extra=_gpt_oss,
-)
-
-FAMILIES = (
-    LLAMA,
-    SEED_OSS,
-    APERTUS,
-    EUROBERT,
-    MISTRAL,
-    MIXTRAL,
-    QWEN2,
-    QWEN3,
-    QWEN3_MOE,
-    SMOLLM3,
-    GRANITE,
-    PHI3,
-    GPT_OSS,
+    extra=in_turn,
 )

@@ -1,18 +1,15 @@
 """ModernBERT: an encoder that rotates; most layers see a window, every third all."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import ROTATES
-from generators.checkpoint.roles import SIZES, Family, Slot, fused, linear, norm, part_of
-from generators.checkpoint.rotation import FULL, SLIDING, Fields, layer_kinds, rotation
+from generators.checkpoint.roles import SIZES, Family, Fields, Slot, fused, linear, norm, part_of
+from generators.checkpoint.rotation import FULL, SLIDING, layer_kinds, rotation
 
 LAYER = "layers.{i}"
 GLOBAL_EVERY = 3
 
 
-def _numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _numbers(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the two rotations, and the windows: half of `local_attention` on either side."""
     n_layer = fields["n_layer"]
     every = settings.get("global_attn_every_n_layers") or GLOBAL_EVERY
@@ -35,7 +32,6 @@ def _own_norm(role: str, tensor: str) -> dict[str, Slot]:
 
 MODERNBERT = Family(
     name="modernbert",
-    model_types=("modernbert",),
     prefixes=("model.", ""),
     config={**SIZES, "norm_eps": "norm_eps"},
     slots={
@@ -65,5 +61,3 @@ MODERNBERT = Family(
     ignores=("position_embedding_type",),
     extra=_numbers,
 )
-
-FAMILIES = (MODERNBERT,)

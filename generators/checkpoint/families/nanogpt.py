@@ -1,7 +1,7 @@
 """nanoGPT's model: GPT-2 as its training script stores it, with PyTorch's Linear in place of GPT-2's Conv1D."""
 
-from generators.checkpoint.families.gpt2 import GPT2
-from generators.checkpoint.roles import fused, like, linear, linears, norm
+from generators.checkpoint.families.gpt2 import GPT2, OUT_AND_MLP
+from generators.checkpoint.roles import fused, like, linears, norm
 
 BIAS = "bias"  # the switch; if off, there are no biases, not even in norms
 
@@ -14,11 +14,8 @@ NANOGPT = like(
         **norm("ln1", "h.{i}.ln_1", when=BIAS),
         **norm("ln2", "h.{i}.ln_2", when=BIAS),
         **fused("h.{i}.attn.c_attn", "a a a", bias=BIAS),
-        **linear("attn.o", "h.{i}.attn.c_proj", bias=BIAS),
-        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}, bias=BIAS),
+        **linears("h.{i}", OUT_AND_MLP, bias=BIAS),
     },
     defaults={"bias": True},
     extra=None,
 )
-
-FAMILIES = (NANOGPT,)

@@ -1,27 +1,23 @@
 """GPT-NeoX and other rotary decoders with layer norms: in several, attention and MLP run in parallel."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.gpt2 import GPT_CONFIG
-from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, ROTATES, attention, gated
+from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, NO_GATE, NO_MLP_BIASES, ROTATES, attention
 from generators.checkpoint.positions import BASE, rotary
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, fused, like, linear, linears, norm
-from generators.checkpoint.rotation import Fields, part_of_each_head, rotation, same_in_all_layers
+from generators.checkpoint.roles import QKVO, SIZES, Family, Fields, Slot, changed, fused, like, linear, linears, norm
+from generators.checkpoint.rotation import neighbors, part_of_each_head, rotation
 
 NO_TABLE = {"position_embedding": ROTATES}
 
 
-def _neox(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _neox(settings: ModelConfig, fields: Fields) -> Fields:
     turns = rotation(settings, fields, base_key="rotary_emb_base", part_key="rotary_pct")
     return {"rotary": (turns,) * fields["n_layer"]}
 
 
 NEOX = Family(
     name="gpt_neox",
-    model_types=("gpt_neox",),
     prefixes=("gpt_neox.", ""),
     config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
@@ -45,7 +41,7 @@ NEOX = Family(
 )
 
 
-def _first_channels(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _first_channels(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotation of neighbouring channels among the first of every head, as GPT-J makes it."""
     if settings.get("rotary_dim") is None:
         raise InputError("config.json gives no rotary_dim; without one the atlas can't read this family.")
@@ -55,7 +51,6 @@ def _first_channels(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 
 GPTJ = Family(
     name="gptj",
-    model_types=("gptj",),
     prefixes=("transformer.", ""),
     config=GPT_CONFIG,
     slots={
@@ -67,11 +62,7 @@ GPTJ = Family(
     block_slots={
         **norm("ln1", "h.{i}.ln_1"),
         **norm("ln2", "h.{i}.ln_1"),  # shared norm: attention and MLP run in parallel
-        **linears(
-            "h.{i}.attn",
-            {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"},
-            bias=False,
-        ),
+        **linears("h.{i}.attn", QKVO, bias=False),
         **linears("h.{i}.mlp", {"mlp.in": "fc_in", "mlp.out": "fc_out"}),
     },
     tied=False,
@@ -99,8 +90,7 @@ PHI = like(
         **attention(True),
         **linear("attn.o", f"{ATTN}.dense"),
         **linears(MLP, {"mlp.in": "fc1", "mlp.out": "fc2"}),
-        "mlp.gate": None,
-        "mlp.gate.bias": None,
+        **NO_GATE,
         **{f"attn.{x}_norm.gain": Slot(f"{ATTN}.{x}_layernorm.weight", "c", when="qk_layernorm") for x in "qk"},
         **{f"attn.{x}_norm.bias": Slot(f"{ATTN}.{x}_layernorm.bias", "c", when="qk_layernorm") for x in "qk"},
     },
@@ -111,8 +101,6 @@ PHI = like(
 
 
 def _stablelm(family: Family, settings: ModelConfig) -> Family:
-    """Return the table for one norm in front of attention and MLP, or two."""
-    settings.must_be("qk_layernorm", False, None)
     if not settings.flag("use_parallel_residual"):
         return family
     return changed(family, block_slots=norm("ln2", "layers.{i}.input_layernorm"))
@@ -128,11 +116,11 @@ STABLELM = like(
         **norm("ln2", "layers.{i}.post_attention_layernorm"),
         **attention("use_qkv_bias", output=False),
         "attn.o.bias": None,
-        **dict.fromkeys(gated(True)),
-        **gated(),
+        **NO_MLP_BIASES,
     },
     norm="layer",
     defaults={"partial_rotary_factor": 0.25, "layer_norm_eps": 1e-5, "max_position_embeddings": 4096},
+    only={"qk_layernorm": (False, None)},
     extra=part_of_each_head,
     variant=_stablelm,
 )
@@ -147,8 +135,7 @@ STARCODER2 = like(
         **norm("ln2", "layers.{i}.post_attention_layernorm"),
         **attention("use_bias"),
         **linears(MLP, {"mlp.in": "c_fc", "mlp.out": "c_proj"}, bias="use_bias"),
-        "mlp.gate": None,
-        "mlp.gate.bias": None,
+        **NO_GATE,
     },
     norm="layer",
     tied=True,
@@ -157,26 +144,19 @@ STARCODER2 = like(
 )
 
 
-def _cohere(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    settings.ignore("logit_scale")
-    return same_in_all_layers(settings, fields, adjacent=True)
-
-
 COHERE = like(
     LLAMA,
     "cohere",
     config={"norm_eps": "layer_norm_eps"},
     block_slots={
         **norm("ln2", "layers.{i}.input_layernorm", bias=False),
-        **dict.fromkeys(gated(True)),
-        **gated(),
+        **NO_MLP_BIASES,
         "attn.q_norm.gain": Slot(f"{ATTN}.q_norm.weight", "h c", when="use_qk_norm"),
         "attn.k_norm.gain": Slot(f"{ATTN}.k_norm.weight", "g c", when="use_qk_norm"),
     },
     norm="layer",
     tied=True,
     defaults={"rope_theta": 500_000.0, "layer_norm_eps": 1e-5, "max_position_embeddings": 8192},
-    extra=_cohere,
+    ignores=("logit_scale",),
+    extra=neighbors,
 )
-
-FAMILIES = (NEOX, GPTJ, CODEGEN, PHI, STABLELM, STARCODER2, COHERE)

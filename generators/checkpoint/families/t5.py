@@ -1,12 +1,8 @@
 """T5, mT5 and UMT5: unscaled scores get a bias by head and distance, from one table for a stack or a layer."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.architecture import Buckets
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, linears, norm
-from generators.checkpoint.rotation import Fields
+from generators.checkpoint.roles import Family, Fields, Slot, changed, like, linears, norm
 
 UNSCALED = 1.0
 BIASES = (
@@ -15,45 +11,37 @@ BIASES = (
 )
 
 
+def _mlp(stack: str) -> str:
+    return f"{stack}.block.{{i}}.layer.{2 if stack == 'decoder' else 1}"
+
+
 def _gated(family: Family, settings: ModelConfig) -> Family:
-    mlp = "layer.2" if family.stack == "decoder" else "layer.1"
-    dense = f"{family.stack}.block.{{i}}.{mlp}.DenseReluDense"
     if not str(settings.get("feed_forward_proj") or "").startswith("gated"):
         return family
-    return changed(
-        family,
-        block_slots={
-            **linears(dense, {"mlp.gate": "wi_0", "mlp.in": "wi_1"}, bias=False),
-        },
-    )
+    dense = f"{_mlp(family.stack)}.DenseReluDense"
+    return changed(family, block_slots=linears(dense, {"mlp.gate": "wi_0", "mlp.in": "wi_1"}, bias=False))
 
 
-def _numbers(settings: ModelConfig, fields: Fields, both_ways: bool) -> Mapping[str, Any]:
+def _numbers(settings: ModelConfig, fields: Fields, both_ways: bool) -> Fields:
     settings.ignore("is_decoder", "scale_decoder_outputs", "n_positions")
     count, furthest = (settings.size(f"relative_attention_{what}") for what in ("num_buckets", "max_distance"))
     return {"score_scale": UNSCALED, "buckets": Buckets(count, furthest, both_ways)}
 
 
 def _blocks(stack: str) -> dict[str, Slot]:
-    block, mlp = f"{stack}.block.{{i}}", "layer.2" if stack == "decoder" else "layer.1"
-    attention = f"{block}.layer.0.SelfAttention"
+    attention = f"{stack}.block.{{i}}.layer.0"
     first = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
     return {
-        **norm("ln1", f"{block}.layer.0.layer_norm", bias=False),
-        **norm("ln2", f"{block}.{mlp}.layer_norm", bias=False),
-        **{
-            slot: found
-            for name in "qkvo"
-            for slot, found in linear(f"attn.{name}", f"{attention}.{name}", False).items()
-        },
-        **linears(f"{block}.{mlp}.DenseReluDense", {"mlp.in": "wi", "mlp.out": "wo"}, bias=False),
+        **norm("ln1", f"{attention}.layer_norm", bias=False),
+        **norm("ln2", f"{_mlp(stack)}.layer_norm", bias=False),
+        **linears(f"{attention}.SelfAttention", {f"attn.{name}": name for name in "qkvo"}, bias=False),
+        **linears(f"{_mlp(stack)}.DenseReluDense", {"mlp.in": "wi", "mlp.out": "wo"}, bias=False),
         "attn.relative_bias": Slot(first, "r h"),
     }
 
 
 T5_ENCODER = Family(
     name="t5--encoder",
-    model_types=("t5",),
     prefixes=("", "transformer."),
     config={
         "n_layer": "num_layers",
@@ -79,7 +67,6 @@ T5_ENCODER = Family(
     },
     without={"position_embedding": BIASES},
     aliases=(("shared.weight", "encoder.embed_tokens.weight"), ("shared.weight", "decoder.embed_tokens.weight")),
-    stack="encoder",
     variant=_gated,
     extra=lambda settings, fields: _numbers(settings, fields, both_ways=True),
 )
@@ -93,22 +80,20 @@ def _decoder(family: Family, settings: ModelConfig) -> Family:
 T5_DECODER = like(
     T5_ENCODER,
     "t5--decoder",
-    model_types=("t5",),
     slots={
         "unembedding": Slot("lm_head.weight", "V d"),
         **norm("final_norm", "decoder.final_layer_norm", bias=False),
     },
     block_slots=_blocks("decoder"),
     causal=True,
-    stack="decoder",
     variant=_decoder,
     extra=lambda settings, fields: _numbers(settings, fields, both_ways=False),
 )
 
 GATED = {"feed_forward_proj": "gated-gelu"}
 
-MT5_ENCODER = like(T5_ENCODER, "mt5--encoder", model_types=("mt5",), defaults=GATED)
-MT5_DECODER = like(T5_DECODER, "mt5--decoder", model_types=("mt5",), defaults=GATED)
+MT5_ENCODER = like(T5_ENCODER, "mt5--encoder", defaults=GATED)
+MT5_DECODER = like(T5_DECODER, "mt5--decoder", defaults=GATED)
 
 
 def _own_biases(half: Family) -> Family:
@@ -116,12 +101,9 @@ def _own_biases(half: Family) -> Family:
     return like(
         half,
         f"umt5--{half.stack}",
-        model_types=("umt5",),
         block_slots={"attn.relative_bias": Slot(f"{attention}.relative_attention_bias.weight", "r h")},
         ignores=("scalable_attention",),  # appears in published files but not in their software
     )
 
 
 UMT5_ENCODER, UMT5_DECODER = _own_biases(MT5_ENCODER), _own_biases(MT5_DECODER)
-
-FAMILIES = (T5_ENCODER, T5_DECODER, MT5_ENCODER, MT5_DECODER, UMT5_ENCODER, UMT5_DECODER)

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from generators.base.architecture import Norm
 from generators.base.errors import InputError
-from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, changed
+from generators.checkpoint.config import ModelConfig, is_number
+from generators.checkpoint.roles import Family, Fields, Slot, changed
 
 FOLDED = (
     "TransformerLens has folded this model's layer norms: their gains and biases are part of the matrices that read "
@@ -16,6 +15,7 @@ FOLDED = (
 ATTENTION_ONLY = "This model has attention alone, no MLPs."
 OTHER_TOKENS = "This model's outputs are other tokens than its inputs."
 ATTN, MLP = "blocks.{i}.attn", "blocks.{i}.mlp"
+NORM_ROLES = ("ln1.gain", "ln1.bias", "ln2.gain", "ln2.bias")
 MLPS = ("mlp.in", "mlp.in.bias", "mlp.gate", "mlp.out", "mlp.out.bias", "ln2.gain", "ln2.bias")
 NORMS: Mapping[str, Norm] = {"LN": "layer", "LNPre": "layer", "RMS": "rms", "RMSPre": "rms"}
 # Options of its software that the atlas doesn't read.
@@ -45,19 +45,9 @@ UNUSED = (  # unused if off, or visible in the weights
 
 def _as_saved(family: Family, settings: ModelConfig) -> Family:
     """Return the table for what one file holds: norms folded or not, attention alone, a gate."""
-    settings.must_be("positional_embedding_type", "standard", None)
-    settings.must_be("attention_dir", "causal", "bidirectional", None)
-    for switch in OFF:
-        settings.must_be(switch, False, None)
-    for cap in ("attn_scores_soft_cap", "output_logits_soft_cap"):
-        settings.must_be(cap, -1.0, 0.0, None)
-    settings.ignore(*UNUSED)
-    absent: dict[str, str] = {}
-    absent |= (
-        dict.fromkeys(("ln1.gain", "ln1.bias", "ln2.gain", "ln2.bias"), FOLDED) if settings.flag("folded") else {}
-    )
-    absent |= dict.fromkeys(MLPS, ATTENTION_ONLY) if settings.flag("attn_only") else {}
-    outside = dict.fromkeys(("final_norm.gain", "final_norm.bias"), FOLDED) if settings.flag("final_folded") else {}
+    absent = dict.fromkeys(NORM_ROLES if settings.flag("folded") else (), FOLDED)
+    absent |= dict.fromkeys(MLPS if settings.flag("attn_only") else (), ATTENTION_ONLY)
+    outside = dict.fromkeys(("final_norm.gain", "final_norm.bias") if settings.flag("final_folded") else (), FOLDED)
     if settings.get("d_vocab_out") not in (None, settings.get("d_vocab")):
         outside |= dict.fromkeys(("unembedding", "unembedding.bias"), OTHER_TOKENS)
     reasons = {**{f"blocks.*.{role}": why for role, why in absent.items()}, **outside}
@@ -69,25 +59,23 @@ def _as_saved(family: Family, settings: ModelConfig) -> Family:
     )
 
 
-def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _scores(settings: ModelConfig, fields: Fields) -> Fields:
     """Return what scores are multiplied by: `attn_scale` divides them, and -1 means the root of a head's width."""
-    scale = settings.get("attn_scale")
+    usual, scale = fields["d_head"] ** 0.5, settings.get("attn_scale")
     if settings.get("use_attn_scale") is False:
         scale = 1.0
     if scale in (None, -1):
-        scale = fields["d_head"] ** 0.5
-    if isinstance(scale, bool) or not isinstance(scale, int | float) or not scale > 0:
+        scale = usual
+    if not is_number(scale) or not scale > 0:
         raise InputError(f"The cfg gives {scale!r} as attn_scale, not a number above 0.")
-    usual = abs(scale - fields["d_head"] ** 0.5) < 1e-6 * scale
     return {
-        "score_scale": None if usual else 1 / scale,
+        "score_scale": None if abs(scale - usual) < 1e-6 * scale else 1 / scale,
         "scaled_by_layer": settings.flag("scale_attn_by_inverse_layer_idx"),
     }
 
 
 TRANSFORMER_LENS = Family(
     name="transformer_lens",
-    model_types=("transformer_lens",),
     prefixes=("",),
     config={
         "n_layer": "n_layers",
@@ -128,8 +116,13 @@ TRANSFORMER_LENS = Family(
     },
     aliases=tuple((f"attn.{name}", f"attn._{name}") for name in ("W_K", "W_V", "b_K", "b_V")),
     tied=False,
+    only={
+        "positional_embedding_type": ("standard", None),
+        "attention_dir": ("causal", "bidirectional", None),
+        **dict.fromkeys(OFF, (False, None)),
+        **dict.fromkeys(("attn_scores_soft_cap", "output_logits_soft_cap"), (-1.0, 0.0, None)),
+    },
+    ignores=UNUSED,
     variant=_as_saved,
     extra=_scores,
 )
-
-FAMILIES = (TRANSFORMER_LENS,)

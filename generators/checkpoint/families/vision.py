@@ -1,18 +1,14 @@
 """Towers: encoders of images (ViT, DeiT, DINOv2) and the two halves of CLIP and SigLIP, together or alone."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, like, linear, linears, norm
-from generators.checkpoint.rotation import Fields
+from generators.checkpoint.families.bert import LAYER, OUT_AND_MLP
+from generators.checkpoint.roles import QKVO, SIZES, Family, Fields, Slot, like, linears, no_norm, norm
 
-LAYER = "encoder.layer.{i}"
 SEES = {"token_embedding": "This model sees images: it has no tokens."}
 
 
-def _patches(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+def _patches(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the number of positions: patches of an image, row by row."""
     image, patch = settings.size("image_size"), settings.size("patch_size")
     if image < patch:
@@ -22,7 +18,6 @@ def _patches(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 
 VIT = Family(
     name="vit",
-    model_types=("vit",),
     prefixes=("vit.", ""),
     config={
         "n_layer": "num_hidden_layers",
@@ -40,9 +35,7 @@ VIT = Family(
         **linears(
             f"{LAYER}.attention.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}, bias="qkv_bias"
         ),
-        **linear("attn.o", f"{LAYER}.attention.output.dense"),
-        **linear("mlp.in", f"{LAYER}.intermediate.dense"),
-        **linear("mlp.out", f"{LAYER}.output.dense"),
+        **linears(LAYER, OUT_AND_MLP),
     },
     causal=False,
     defaults={"qkv_bias": True, "image_size": 224, "patch_size": 16, "layer_norm_eps": 1e-12},
@@ -59,11 +52,6 @@ DEIT = like(
 )
 
 
-def _plain_mlp(family: Family, settings: ModelConfig) -> Family:
-    settings.must_be("use_swiglu_ffn", False, None)
-    return family
-
-
 DINOV2 = like(
     VIT,
     "dinov2",
@@ -76,8 +64,8 @@ DINOV2 = like(
         "mlp.out_scale": Slot(f"{LAYER}.layer_scale2.lambda1", "d"),
     },
     defaults={"patch_size": 14, "layer_norm_eps": 1e-6},
+    only={"use_swiglu_ffn": (False, None)},
     ignores=("layerscale_value",),
-    variant=_plain_mlp,
 )
 
 DINOV2_WITH_REGISTERS = like(
@@ -95,7 +83,6 @@ TOWER = "encoder.layers.{i}"
 
 CLIP_TEXT = Family(
     name="clip--text",
-    model_types=("clip",),
     prefixes=("text_model.", ""),
     config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
@@ -106,13 +93,10 @@ CLIP_TEXT = Family(
     block_slots={
         **norm("ln1", f"{TOWER}.layer_norm1"),
         **norm("ln2", f"{TOWER}.layer_norm2"),
-        **linears(
-            f"{TOWER}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
-        ),
+        **linears(f"{TOWER}.self_attn", QKVO),
         **linears(f"{TOWER}.mlp", {"mlp.in": "fc1", "mlp.out": "fc2"}),
     },
     at="text_config",
-    stack="text",
     defaults={
         "num_hidden_layers": 12,
         "num_attention_heads": 8,
@@ -126,7 +110,6 @@ CLIP_TEXT = Family(
 CLIP_VISION = like(
     CLIP_TEXT,
     "clip--vision",
-    model_types=("clip",),
     prefixes=("vision_model.", ""),
     config={"n_ctx": None, "vocab_size": None},
     slots={
@@ -137,7 +120,6 @@ CLIP_VISION = like(
     },
     at="vision_config",
     causal=False,
-    stack="vision",
     defaults={"num_attention_heads": 12, "hidden_size": 768, "image_size": 224, "patch_size": 32},
     without=SEES,
     extra=_patches,
@@ -146,7 +128,6 @@ CLIP_VISION = like(
 SIGLIP_TEXT = like(
     CLIP_TEXT,
     "siglip--text",
-    model_types=("siglip",),
     causal=False,
     defaults={
         "num_attention_heads": 12,
@@ -160,29 +141,25 @@ SIGLIP_TEXT = like(
 SIGLIP_VISION = like(
     CLIP_VISION,
     "siglip--vision",
-    model_types=("siglip",),
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
-        "embedding_norm.gain": None,
-        "embedding_norm.bias": None,
+        **no_norm("embedding_norm"),
     },
     defaults={"patch_size": 16, "layer_norm_eps": 1e-6},
 )
 
 
-def _grid(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
-    """Return the number of positions: of the square of patches that is stretched to every image's shape."""
-    return {"n_ctx": settings.size("num_patches"), "tied": False}
-
-
-SIGLIP2_TEXT = like(SIGLIP_TEXT, "siglip2--text", model_types=("siglip2",))
+SIGLIP2_TEXT = like(SIGLIP_TEXT, "siglip2--text")
 SIGLIP2_VISION = like(
-    SIGLIP_VISION, "siglip2--vision", model_types=("siglip2",), defaults={"num_patches": 256}, extra=_grid
+    SIGLIP_VISION,
+    "siglip2--vision",
+    defaults={"num_patches": 256},  # a square of patches that is stretched to every image's shape
+    extra=lambda settings, fields: {"n_ctx": settings.size("num_patches"), "tied": False},
 )
 
 
 def _alone(half: Family, *kinds: str) -> Family:
-    return like(half, kinds[0], model_types=kinds, at="", stack="")
+    return like(half, kinds[0], model_types=kinds, at="")
 
 
 CLIP_TEXT_ALONE = _alone(CLIP_TEXT, "clip_text_model")
@@ -190,23 +167,3 @@ CLIP_VISION_ALONE = _alone(CLIP_VISION, "clip_vision_model")
 SIGLIP_TEXT_ALONE = _alone(SIGLIP_TEXT, "siglip_text_model", "siglip2_text_model")
 SIGLIP_VISION_ALONE = _alone(SIGLIP_VISION, "siglip_vision_model")
 SIGLIP2_VISION_ALONE = _alone(SIGLIP2_VISION, "siglip2_vision_model")
-
-FAMILIES = (
-    VIT,
-    DEIT,
-    DINOV2,
-    DINOV2_WITH_REGISTERS,
-    VIT_MAE,
-    VIT_MSN,
-    CLIP_TEXT,
-    CLIP_VISION,
-    SIGLIP_TEXT,
-    SIGLIP_VISION,
-    SIGLIP2_TEXT,
-    SIGLIP2_VISION,
-    CLIP_TEXT_ALONE,
-    CLIP_VISION_ALONE,
-    SIGLIP_TEXT_ALONE,
-    SIGLIP_VISION_ALONE,
-    SIGLIP2_VISION_ALONE,
-)

@@ -5,7 +5,7 @@ Other programs use the hub client's cache, too. Nothing there is removed unless 
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from generators.base.errors import InputError
 from generators.base.progress import in_bytes
-from generators.checkpoint.sources.tensor_cache import CachedFile, TensorCache, capacity, default_folder
+from generators.checkpoint.sources.tensor_cache import CachedFile, TensorCache, capacity, default_folder, surplus
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 DAY = 86400.0
@@ -96,12 +96,7 @@ def prune(most: int, *, hub: bool = False) -> Iterator[str]:
     """
     cache = TensorCache(default_folder())
     everything: list[CachedFile | CachedModel] = [*cache.tensors(), *(hub_models() if hub else ())]
-    total, chosen = sum(entry.size for entry in everything), list[CachedFile | CachedModel]()
-    for entry in sorted(everything, key=lambda entry: entry.used):
-        if total <= most:
-            break
-        chosen.append(entry)
-        total -= entry.size
+    chosen = list(surplus(everything, most))
     tensors = [entry for entry in chosen if isinstance(entry, CachedFile)]
     models = [entry for entry in chosen if isinstance(entry, CachedModel)]
     if tensors:
@@ -112,7 +107,7 @@ def prune(most: int, *, hub: bool = False) -> Iterator[str]:
         yield f"Removing from {hub_folder()}: {model.in_words()}"
         _remove_model(model)
     if not chosen:
-        yield f"Nothing is removed: {in_bytes(total)} are no more than {in_bytes(most)}"
+        yield f"Nothing is removed: {_size(everything)} are no more than {in_bytes(most)}"
 
 
 def _remove(path: Path, root: Path) -> None:
@@ -136,5 +131,5 @@ def _remove_model(model: CachedModel) -> None:
     alone.delete_revisions(*(each.commit_hash for each in model.repo.revisions)).execute()
 
 
-def _size(entries: list[CachedFile] | list[CachedModel]) -> str:
+def _size(entries: Sequence[CachedFile | CachedModel]) -> str:
     return in_bytes(sum(entry.size for entry in entries))

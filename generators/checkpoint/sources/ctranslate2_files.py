@@ -1,39 +1,24 @@
 """CTranslate2's model.bin: a name and a shape before each tensor, then names that mean the same tensor."""
 
 import struct
-from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import ml_dtypes
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import (
-    Contents,
-    Format,
-    Header,
-    PlacedTensor,
-    once_per_content,
-    stored_rows,
-)
+from generators.checkpoint.sources import formats
+from generators.checkpoint.sources.formats import Contents, Format, Header, once_per_content
 
 VERSION = 6
 OPEN_AT_ONCE = 2
 MOST_TENSORS = 100_000
 MOST_AXES = 8
 SPEC, NUMBERS, ALIASES = "ctranslate2.spec", "ctranslate2.numbers", "ctranslate2.aliases"
-TYPES: Mapping[int, tuple[str, np.dtype[Any]]] = {
-    0: ("F32", np.dtype("<f4")),
-    1: ("I8", np.dtype("i1")),
-    2: ("I16", np.dtype("<i2")),
-    3: ("I32", np.dtype("<i4")),
-    4: ("F16", np.dtype("<f2")),
-    5: ("BF16", np.dtype(ml_dtypes.bfloat16)),
-}
-STORED = dict(TYPES.values())
+TYPES = ("F32", "I8", "I16", "I32", "F16", "BF16")
+STORED = {**formats.STORED, "I8": np.dtype("i1"), "I16": np.dtype("<i2"), "I32": np.dtype("<i4")}
 SCALE = "_scale"  # behind the name of an 8-bit matrix: what its rows were multiplied by
 
 
@@ -41,25 +26,24 @@ class CTranslate2(Format):
     """CTranslate2, version 6. Matrices of 8 bits have a scale for each row."""
 
     dtypes = ("F32", "F16", "BF16", "I8")
+    stored = STORED
 
     def contents(self, path: Path) -> Contents:
         return _contents(path)
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor as they are stored: of 8 bits, each with its scale."""
-        tensors = self.contents(path).tensors
-        header, start = tensors[name].header, tensors[name].start
-        stored = stored_rows(path, name, start, STORED[header.dtype], header.shape, rows)
+        header, stored = self.header(path, name), super().rows(path, name, rows)
         if header.dtype != "I8":
             return stored
-        scale = tensors.get(name + SCALE)
-        if scale is None or len(header.shape) != 2 or scale.header != Header("F32", header.shape[:1]):
+        scale = self.contents(path).tensors.get(name + SCALE)
+        if scale is None or len(header.shape) != 2 or scale != Header("F32", header.shape[:1]):
             raise InputError(
                 f"{name} in {path.name} is of 8 bits and has no scale for each row; name a float16 copy."
             )
         both = np.empty(len(stored), [("scale", "<f4"), ("numbers", "i1", header.shape[1:])])
         both["numbers"] = stored
-        both["scale"] = stored_rows(path, name + SCALE, scale.start, STORED["F32"], scale.header.shape, rows)
+        both["scale"] = super().rows(path, name + SCALE, rows)
         return both
 
     def numbers(self, header: Header, stored: Array) -> Array:
@@ -86,13 +70,13 @@ def _contents(path: Path, size: int) -> Contents:
 
 def _contents_of(file: BinaryIO, size: int) -> Contents:
     spec, _ = _text(file), _next(file, "<I")
-    tensors: dict[str, PlacedTensor] = {}
+    tensors: dict[str, Header] = {}
     numbers: dict[str, float] = {}
     for _ in range(_count(file)):
         name, tensor = _text(file), _tensor(file, size)
         if name in tensors or name in numbers:
             raise ValueError(f"it holds {name} twice")
-        dtype, shape = STORED[tensor.header.dtype], tensor.header.shape
+        dtype, shape = STORED[tensor.dtype], tensor.shape
         if shape:
             tensors[name] = tensor
             file.seek(prod(shape) * dtype.itemsize, 1)
@@ -105,18 +89,17 @@ def _contents_of(file: BinaryIO, size: int) -> Contents:
     return Contents(tensors, settings={SPEC: spec, NUMBERS: numbers, ALIASES: aliases})
 
 
-def _tensor(file: BinaryIO, size: int) -> PlacedTensor:
+def _tensor(file: BinaryIO, size: int) -> Header:
     (axes,) = _next(file, "B")
     if axes > MOST_AXES:
         raise ValueError(f"a tensor has {axes} axes")
     shape = _next(file, f"<{axes}I")
     kind, length = _next(file, "<BI")
-    if kind not in TYPES:
+    if kind >= len(TYPES):
         raise ValueError(f"a tensor is of the type {kind}")
-    name, dtype = TYPES[kind]
-    if prod(shape) * dtype.itemsize != length or file.tell() + length > size:
+    if prod(shape) * STORED[TYPES[kind]].itemsize != length or file.tell() + length > size:
         raise ValueError("a tensor's size isn't that of its shape, or it is cut off")
-    return PlacedTensor(Header(name, shape), file.tell())
+    return Header(TYPES[kind], shape, file.tell())
 
 
 def _count(file: BinaryIO) -> int:

@@ -190,16 +190,18 @@ class Files:
         return self._contents(files[0]).settings
 
     def _said_in(self, name: str) -> Mapping[str, Any]:
-        content = None if self.folder is None else self.content(name)
-        return {} if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
+        return {} if self.folder is None else self._parsed(name) or {}
+
+    def _parsed(self, name: str) -> dict[str, Any] | None:
+        content = self.content(name)
+        return None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
 
     def _cfg(self) -> Mapping[str, Any]:
         within = self.settings().get("cfg")
         if isinstance(within, Mapping):
             return within
         for name in CFGS:
-            content = self.content(name)
-            found = {} if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
+            found = self._parsed(name) or {}
             if "model_type" not in found and found.keys() & {"d_model", "normalization_type"}:
                 return found
         return {}
@@ -256,8 +258,7 @@ class Files:
 
     def config(self) -> dict[str, Any]:
         """Return config.json, or what the weights say in its place. Raises InputError: neither says it."""
-        content = self.content(CONFIG)
-        said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
+        said = self._parsed(CONFIG)
         usual = self.file is None and not self.is_gguf
         if said is not None and usual and ("model_type" in said or self.comes_whole):
             return said
@@ -322,13 +323,21 @@ class Files:
             raise InputError(self.instead() or f"The checkpoint {self.origin.place} has no {WEIGHTS}: copy it there.")
         index = self._weights[0]
         if index in (SHARD_INDEX, PICKLED_INDEX):
-            named = weight_map(self.content(index) or b"", f"In the checkpoint {self.origin.place}, {index}")
-            return self._of_shards_here(named)
+            return self._of_shards_here(self._weight_map(index))
         found = [(name, file) for file in self._weights for name in self._contents(file).tensors]
         named = dict(found)
         if twice := [f"{name} in {file} and in {named[name]}" for name, file in found if named[name] != file]:
             raise InputError(f"The checkpoint {self.origin.place} holds {twice[0]}, and no index: remove one.")
         return named
+
+    def _weight_map(self, index: str) -> dict[str, str]:
+        """Return which file holds each tensor, by an index. Raises InputError: it doesn't say, or names folders."""
+        found: Any = (self._parsed(index) or {}).get("weight_map")
+        files = found.values() if isinstance(found, dict) else [None]
+        if not all(isinstance(file, str) and Path(file).name == file for file in files):
+            place = f"In the checkpoint {self.origin.place}, {index}"
+            raise InputError(f"{place} has no weight_map from tensor names to file names.")
+        return found
 
     def _of_shards_here(self, named: Mapping[str, str]) -> Mapping[str, str]:
         """Return which file holds each tensor, for those shards that are here; a partial checkpoint is welcome."""
@@ -405,13 +414,3 @@ def check_size(path: Path, most: int = LARGEST_TEXT) -> None:
             f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer was expected; nothing beyond "
             f"{most / 2**20:.0f} MiB is read."
         )
-
-
-def weight_map(index: bytes, place: str) -> dict[str, str]:
-    """Return which file holds each tensor, by an index. Raises InputError: it doesn't say, or names folders."""
-    found = parse_object(index, place).get("weight_map")
-    if not isinstance(found, dict) or not all(
-        isinstance(name, str) and Path(name).name == name for name in found.values()
-    ):
-        raise InputError(f"{place} has no weight_map from tensor names to file names.")
-    return found

@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
+import ml_dtypes
 import numpy as np
 from numpy import ndarray as Array
 
@@ -15,27 +16,28 @@ from generators.base.errors import InputError
 
 T = TypeVar("T")
 Span = tuple[int, int]  # first byte, and the one after the last
-FLOATING = ("F64", "F32", "F16", "BF16")
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
+STORED: Mapping[str, np.dtype[Any]] = {  # by their names in safetensors
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype(ml_dtypes.bfloat16),
+}
+FLOATING = tuple(STORED)
+DTYPES = {dtype.name: name for name, dtype in STORED.items()}
 
 
 @dataclass(frozen=True)
 class Header:
     dtype: str
     shape: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class PlacedTensor:
-    header: Header
-    start: int
+    start: int = field(default=0, compare=False)  # byte of the file
 
 
 @dataclass(frozen=True)
 class Contents:
     """What a file says: its tensors, further names of them (further -> stored), and what it holds besides."""
 
-    tensors: Mapping[str, Any]  # where each begins; of PyTorch's files, the tensor
+    tensors: Mapping[str, Any]  # headers; of PyTorch's files, the tensors themselves
     aliases: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,6 +49,7 @@ class Format(ABC):
     """
 
     dtypes: tuple[str, ...] = FLOATING  # that it reads
+    stored = STORED  # those whose numbers are stored as NumPy has them
 
     @abstractmethod
     def contents(self, path: Path) -> Contents: ...
@@ -61,11 +64,25 @@ class Format(ABC):
         return self.contents(path).settings
 
     def header(self, path: Path, name: str) -> Header:
-        return self.tensor(path, name).header
+        return self.tensor(path, name)
 
-    @abstractmethod
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor as they are stored: their bytes are what the tensor's digest is made of."""
+        header = self.header(path, name)
+        return self.stored_rows(path, name, self.stored[header.dtype], header.shape, rows)
+
+    def stored_rows(
+        self, path: Path, name: str, dtype: np.dtype[Any], shape: Sequence[int], rows: slice | Any
+    ) -> Array:
+        """Return some rows (`...`: all) of a tensor of that type and shape. Raises InputError: it is cut off."""
+        n, *row = shape or (1,)
+        first, last = (0, n) if rows is ... else (rows.start, rows.stop)
+        count, begin = prod(row), self.header(path, name).start
+        try:
+            stored = np.fromfile(path, dtype, (last - first) * count, offset=begin + first * count * dtype.itemsize)
+            return stored.reshape(last - first, *row) if shape else stored.reshape(())
+        except (OSError, ValueError) as error:
+            raise InputError(f"{name} can't be read from {path}: it is cut off.") from error
 
     def numbers(self, header: Header, stored: Array) -> Array:
         """Return the numbers that stored rows mean."""
@@ -76,9 +93,7 @@ def once_per_content(at_once: int) -> Callable[[Callable[[Path, int], T]], Calla
     """Decorate what reads a file of a size: `at_once` files are remembered, each until it has changed."""
 
     def decorate(read: Callable[[Path, int], T]) -> Callable[[Path], T]:
-        @lru_cache(maxsize=at_once)
-        def remembered(path: Path, changed: int, size: int) -> T:
-            return read(path, size)
+        remembered = lru_cache(maxsize=at_once)(lambda path, changed, size: read(path, size))
 
         @wraps(read)
         def as_it_is(path: Path) -> T:
@@ -97,20 +112,6 @@ def check_dtype(name: str, dtype: str, file: str, known: tuple[str, ...] = FLOAT
     """Refuse numbers that are not floating point. Raises InputError: they aren't floating."""
     if dtype not in known:
         raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(known)}.")
-
-
-def stored_rows(
-    path: Path, name: str, start: int, dtype: np.dtype[Any], shape: Sequence[int], rows: slice | Any
-) -> Array:
-    """Return some rows (`...`: all) of a tensor that begins at byte `start`. Raises InputError: it is cut off."""
-    n, *row = shape or (1,)
-    first, last = (0, n) if rows is ... else (rows.start, rows.stop)
-    count = prod(row)
-    try:
-        stored = np.fromfile(path, dtype, (last - first) * count, offset=start + first * count * dtype.itemsize)
-        return stored.reshape(last - first, *row) if shape else stored.reshape(())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{name} can't be read from {path}: it is cut off.") from error
 
 
 def check_layout(spans: Mapping[str, Span], begin: int, size: int, align: int = 1, gap: int | None = 0) -> None:

@@ -1,35 +1,20 @@
 """GGUF files: llama.cpp's format, through the reader of its `gguf` package, which also says what blocks mean."""
 
 import struct
-from collections.abc import Mapping
 from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import (
-    Contents,
-    Format,
-    Header,
-    PlacedTensor,
-    check_layout,
-    once_per_content,
-    stored_rows,
-)
+from generators.checkpoint.sources.formats import Contents, Format, Header, check_layout, once_per_content
 
 OPEN_AT_ONCE = 2
 MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata
 MOST_KEYS = 10_000  # of a file's metadata; real files have some dozens
-STORED: Mapping[str, np.dtype[Any]] = {
-    "F32": np.dtype("<f4"),
-    "F16": np.dtype("<f2"),
-    "BF16": np.dtype(ml_dtypes.bfloat16),
-}
 # Types whose numbers are stored in blocks, each with scales of its own; a block is never divided between two rows.
 IN_BLOCKS = (
     *("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "TQ1_0", "TQ2_0"),
@@ -40,23 +25,24 @@ IN_BLOCKS = (
 class Gguf(Format):
     """GGUF. Shapes are given as NumPy has them: the last axis is contiguous."""
 
-    dtypes = (*STORED, *IN_BLOCKS)
+    dtypes = ("F32", "F16", "BF16", *IN_BLOCKS)
 
     def contents(self, path: Path) -> Contents:
         return _contents(path)
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor as they are stored: bytes, where numbers are in blocks."""
-        tensor = self.tensor(path, name)
-        dtype, shape = tensor.header.dtype, tensor.header.shape
-        if dtype in STORED:
-            return stored_rows(path, name, tensor.start, STORED[dtype], shape, rows)
-        if len(shape) < 2:
-            raise InputError(f"{name} in {path.name} is one row of {dtype}; llama.cpp stores such rows as F32.")
-        return stored_rows(path, name, tensor.start, np.dtype(np.uint8), _in_bytes(shape, dtype), rows)
+        header = self.header(path, name)
+        if header.dtype not in IN_BLOCKS:
+            return super().rows(path, name, rows)
+        if len(header.shape) < 2:
+            raise InputError(
+                f"{name} in {path.name} is one row of {header.dtype}; llama.cpp stores such rows as F32."
+            )
+        return self.stored_rows(path, name, np.dtype(np.uint8), _in_bytes(header), rows)
 
     def numbers(self, header: Header, stored: Array) -> Array:
-        if header.dtype in STORED:
+        if header.dtype not in IN_BLOCKS:
             return stored
         from gguf import GGMLQuantizationType
         from gguf.quants import dequantize
@@ -70,13 +56,10 @@ def _contents(path: Path, size: int) -> Contents:
         reader = _limited_reader()(path)
         settings = {name: _said(field) for name, field in reader.fields.items()}
         tensors = {
-            tensor.name: PlacedTensor(
-                Header(tensor.tensor_type.name, tuple(int(n) for n in reversed(tensor.shape))),
-                int(tensor.data_offset),
-            )
-            for tensor in reader.tensors
+            each.name: Header(each.tensor_type.name, tuple(each.shape.tolist()[::-1]), int(each.data_offset))
+            for each in reader.tensors
         }
-        spans = {name: (tensor.start, tensor.start + _bytes(tensor.header)) for name, tensor in tensors.items()}
+        spans = {name: (header.start, header.start + _bytes(header)) for name, header in tensors.items()}
         check_layout(spans, int(reader.data_offset), size, align=reader.alignment, gap=reader.alignment - 1)
     except Exception as error:  # the reader checks little: damage ends in whatever NumPy raises
         raise InputError(f"{path} isn't a whole GGUF file: {' '.join(str(error).split())[:200]}.") from error
@@ -144,8 +127,8 @@ def _said(field: Any) -> Any:
     return field.parts[-1] if field.types[:1] == [GGUFValueType.ARRAY] else field.contents()
 
 
-def _in_bytes(shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
+def _in_bytes(header: Header) -> tuple[int, ...]:
     from gguf import GGMLQuantizationType
     from gguf.quants import quant_shape_to_byte_shape
 
-    return quant_shape_to_byte_shape(shape, GGMLQuantizationType[dtype])
+    return quant_shape_to_byte_shape(header.shape, GGMLQuantizationType[header.dtype])

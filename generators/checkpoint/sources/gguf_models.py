@@ -4,17 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from math import pi
+from math import inf, pi
 from typing import Any
 
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.checkpoint.config import is_number
 from generators.checkpoint.sources.dialects import Dialect, Layout, neighbors_turned
 from generators.checkpoint.sources.formats import Header
-from generators.checkpoint.sources.gguf_files import IN_BLOCKS, STORED
+from generators.checkpoint.sources.gguf_files import IN_BLOCKS, Gguf
 
 ARCHITECTURE = "general.architecture"
 ROPE_FACTORS = "rope_freqs.weight"
@@ -110,18 +110,21 @@ class Kind:
     modules: Mapping[str, str]
     model_type: str = ""
     rotary: bool = True
+    layouts: tuple[tuple[str, Layout], ...] = ()
     biases: tuple[str, ...] = ()
     turned: bool = False
     adds_one: bool = False
     unlike: int | None = None
 
 
+# llama.cpp stores GPT-2's matrices (out, in), transformers (in, out)
+LINEAR = ((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", Layout("transposed")),)
 BIASES = {"attention_bias": "blk.0.attn_q.bias", "mlp_bias": "blk.0.ffn_up.bias"}
 KINDS = {
     "llama": Kind(LLAMA_KEYS, LLAMA_MODULES, biases=("attention_bias", "mlp_bias"), turned=True),
     "qwen2": Kind(LLAMA_KEYS, LLAMA_MODULES),
     "qwen3": Kind(LLAMA_KEYS, LLAMA_MODULES, biases=("attention_bias",)),
-    "gpt2": Kind(GPT2_KEYS, GPT2_MODULES, rotary=False),
+    "gpt2": Kind(GPT2_KEYS, GPT2_MODULES, rotary=False, layouts=LINEAR),
     "gemma": Kind(LLAMA_KEYS, LLAMA_MODULES, adds_one=True),
     "gemma2": Kind(GEMMA2_KEYS, GEMMA2_MODULES, adds_one=True, unlike=46),
     "gemma3": Kind(GEMMA3_KEYS, GEMMA2_MODULES, "gemma3_text", adds_one=True, unlike=62),
@@ -135,14 +138,6 @@ def of_gguf(
     _check(said, headers, place)
     name = said[ARCHITECTURE]
     kind = KINDS[name]
-    how = partial(
-        Dialect,
-        "llama.cpp",
-        modules=kind.modules,
-        adds_one=kind.adds_one,
-        names_all=True,
-        note=_rounding(headers),
-    )
     ours = {key.removeprefix(f"{name}."): _short(value) for key, value in said.items() if key.startswith(f"{name}.")}
     if ours.get("expert_count"):
         raise InputError(f"{place} is a GGUF file with several MLPs per layer; name the original.")
@@ -152,15 +147,24 @@ def of_gguf(
     config |= {switch: BIASES[switch] in headers for switch in kind.biases}
     if "token_embd.weight" in headers and headers["token_embd.weight"].shape:
         config.setdefault("vocab_size", headers["token_embd.weight"].shape[0])
-    if not kind.rotary:
-        return how(config, layouts=((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", LINEAR),))
-    factors = headers.get(ROPE_FACTORS)
-    if factors is not None and not (len(factors.shape) == 1 and 0 < factors.shape[0] <= MOST_FACTORS):
-        raise InputError(f"{place} is a GGUF file whose {ROPE_FACTORS} is no short row of numbers.")
-    config |= _rotation(ours, None if factors is None else read(ROPE_FACTORS), place)
+    layouts, factors = kind.layouts, headers.get(ROPE_FACTORS)
+    if kind.rotary:
+        if factors is not None and not (len(factors.shape) == 1 and 0 < factors.shape[0] <= MOST_FACTORS):
+            raise InputError(f"{place} is a GGUF file whose {ROPE_FACTORS} is no short row of numbers.")
+        config |= _rotation(ours, None if factors is None else read(ROPE_FACTORS), place)
+    if kind.turned:
+        layouts = neighbors_turned(config, *TURNED_PAIRS)
     if kind.unlike is not None:
         config["query_pre_attn_scalar"] = _scale_of(ours, kind.unlike)
-    return how(config, layouts=neighbors_turned(config, *TURNED_PAIRS) if kind.turned else ())
+    return Dialect(
+        "llama.cpp",
+        config,
+        kind.modules,
+        layouts=layouts,
+        adds_one=kind.adds_one,
+        names_all=True,
+        note=_rounding(headers),
+    )
 
 
 def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -> None:
@@ -176,7 +180,7 @@ def _check(said: Mapping[str, Any], headers: Mapping[str, Header], place: str) -
         raise InputError(
             f"{place} has {len(headers)} tensors, and its first file says {count}: its shards aren't of one model."
         )
-    other = next((header.dtype for header in headers.values() if header.dtype not in (*STORED, *IN_BLOCKS)), None)
+    other = next((header.dtype for header in headers.values() if header.dtype not in Gguf.dtypes), None)
     if other is not None:
         raise InputError(
             f"{place} has tensors of the type {other}, and the atlas reads floating point and blocks of it. {AGAIN}"
@@ -206,9 +210,6 @@ def _short(value: Any) -> Any:
     return float(str(np.float32(value))) if isinstance(value, float) else value
 
 
-LINEAR = Layout("transposed")  # llama.cpp stores GPT-2's matrices (out, in), transformers (in, out)
-
-
 def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dict[str, Any]:
     heads, width = said.get("attention.head_count"), said.get("embedding_length")
     usual = width // heads if isinstance(heads, int) and isinstance(width, int) and heads else None
@@ -217,10 +218,9 @@ def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dic
         raise InputError(f"{place} is a GGUF file whose heads are turned in part; name the original.")
     kind, factor = said.get("rope.scaling.type", "none"), said.get("rope.scaling.factor")
     for key in ("rope.scaling.factor", "rope.freq_base"):
-        if not _is_positive(said.get(key, 1.0)) and said.get(key):
-            raise InputError(
-                f"{place} is a GGUF file that gives {str(said[key])[:40]!r} as {key}, no number above 0."
-            )
+        value = said.get(key)
+        if value and not (is_number(value) and 0 < value < inf):
+            raise InputError(f"{place} is a GGUF file that gives {str(value)[:40]!r} as {key}, no number above 0.")
     if factors is not None:
         return {"rope_scaling": _stretched(factors, said.get("rope.freq_base", 10000.0), place)}
     if kind == "linear" and factor:
@@ -228,10 +228,6 @@ def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dic
     if kind not in ("none", "linear"):
         raise InputError(f"{place} is a GGUF file whose rotations are scaled by {kind!r}; name the original.")
     return {}
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
 
 
 def _stretched(factors: Array, base: float, place: str) -> dict[str, Any]:

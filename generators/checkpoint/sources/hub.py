@@ -84,10 +84,14 @@ class Hub:
             return self._known(source, self.why())
         from huggingface_hub import HfApi
 
+        what = named(source.hub, source.revision)
         try:
             info = HfApi().model_info(source.hub, revision=source.revision, timeout=HUB_TIMEOUT_S)
         except Exception as error:  # whatever the network library of the day raises
-            return self._after(error, source)
+            if (response := answer_in(error)) is not None:
+                raise WeightsUnavailableError(refusal(response, source.hub, what)) from error
+            unsaid = f"The model hub can't say now what {what} is ({first_line(error)})"
+            return self._known(source, self.why() if is_out_of_reach(self.offline) else unsaid)
         found = _of_info(info, source.hub, source.revision)
         self.cache.store_note(_as_note(found), "revisions", source.hub, source.revision)
         return found
@@ -107,16 +111,6 @@ class Hub:
             return None
         self.cache.store_note(_as_note(found), *place)
         return found
-
-    def _after(self, error: Exception, source: HubSource) -> Repository:
-        """Return what was known last, after the hub failed to say what a revision is; or say why there is nothing."""
-        what = named(source.hub, source.revision)
-        response = answer_in(error)
-        if response is not None:
-            raise WeightsUnavailableError(refusal(response, source.hub, what)) from error
-        if self.is_out_of_reach:
-            return self._known(source, self.why())
-        return self._known(source, f"The model hub can't say now what {what} is ({first_line(error)})")
 
     def _known(self, source: HubSource, why: str) -> Repository:
         """Return what a revision meant when last asked for, by the atlas or by the hub's own client."""

@@ -92,7 +92,8 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
     except OSError as error:  # a name that is too long
         raise InputError(f"The folder {source.folder} can't be read: {error.strerror}.") from error
     if is_file:
-        return of_file(source.folder)
+        origin = Origin("file", _as_text(source.folder.name))
+        return replace(in_folder(source.folder.parent, origin), file=source.folder.name)
     if is_folder:
         return in_folder(source.folder)
     laid_out = source.folder.parts[-3:-1] == LAID_OUT
@@ -100,10 +101,6 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
     raise (WeightsUnavailableError if of_series or laid_out else InputError)(
         f"There is no folder {source.folder}{step}."
     )
-
-
-def of_file(path: Path) -> Files:
-    return replace(in_folder(path.parent, Origin("file", _as_text(path.name))), file=path.name)
 
 
 def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = None) -> Files:
@@ -131,16 +128,12 @@ def _as_text(name: str) -> str:
 
 def _of_sentence_transformers(folder: Path) -> Path | None:
     """Return the folder inside one of sentence-transformers that holds its model; None where that is elsewhere."""
-    try:
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         if (folder / CONFIG).exists() or not (folder / MODULES).is_file():
             return None
         check_size(folder / MODULES)
-        modules = json.loads((folder / MODULES).read_text("utf-8"))
-        paths = [str(module["path"]) for module in modules]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
-    named = (folder / path for path in paths if path and Path(path).name == path)
-    with suppress(OSError, ValueError):  # a name that is too long
+        paths = [str(module["path"]) for module in json.loads((folder / MODULES).read_text("utf-8"))]
+        named = (folder / path for path in paths if path and Path(path).name == path)
         return next((inner for inner in named if (inner / CONFIG).is_file()), None)
     return None
 

@@ -19,11 +19,11 @@ from generators.base.progress import Report, in_bytes, silent, transfer
 from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.caches import hub_folder
-from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once, weight_map
-from generators.checkpoint.sources.formats import Header, check_dtype, check_layout
+from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once
+from generators.checkpoint.sources.formats import STORED, Header, check_dtype, check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.repository import NoRangesError, Repository
-from generators.checkpoint.sources.safetensors_files import LENGTH, METADATA, STORED, aliases_in
+from generators.checkpoint.sources.safetensors_files import LENGTH, METADATA, aliases_in
 from generators.checkpoint.sources.tensor_cache import TensorCache
 
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
@@ -72,7 +72,10 @@ class RangedFiles(Files):
     def parts(self, name: str) -> Iterator[Array]:
         place = self._place(name)
         if place is None:
-            yield from self._whole_file(name)
+            self.traffic.tensors[name] = 0
+            for part in super().parts(name):
+                self.traffic.tensors[name] += part.nbytes
+                yield part
             return
         check_dtype(name, place.header.dtype, place.file)
         dtype, shape = STORED[place.header.dtype], place.header.shape
@@ -86,13 +89,6 @@ class RangedFiles(Files):
         with cached:
             for _, rows in rows_at_once(shape):
                 yield np.frombuffer(cached.read(prod(rows) * dtype.itemsize), dtype).reshape(rows)
-
-    def _whole_file(self, name: str) -> Iterator[Array]:
-        size = 0
-        for part in super().parts(name):
-            size += part.nbytes
-            yield part
-        self.traffic.tensors[name] = size
 
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Read tensors that are not cached yet, neighbors in one request, a few requests at a time.
@@ -118,7 +114,6 @@ class RangedFiles(Files):
         return self.cache.prune()
 
     def to_come(self, names: Iterable[str], *, whole: bool = False) -> int:
-        """Return how many bytes `prefetch` would bring here, as far as headers say it."""
         if self.comes_whole:
             return self._sizes(self._older_names())
         _, missing = self._places(names)
@@ -131,10 +126,9 @@ class RangedFiles(Files):
         return not self.repository.has_safetensors and not all(map(self.repository.here, self._older_names()))
 
     def _older_names(self) -> list[str]:
-        index = self.content(PICKLED_INDEX)
-        if index is None:
+        if self.fetch(PICKLED_INDEX) is None:
             return [PICKLED]
-        return sorted(set(weight_map(index, f"In the checkpoint {self.origin.place}, its index").values()))
+        return sorted(set(self._weight_map(PICKLED_INDEX).values()))
 
     def _sizes(self, files: Iterable[str]) -> int:
         return sum(self._size(file) for file in files if self.repository.here(file) is None)
@@ -188,8 +182,7 @@ class RangedFiles(Files):
     @once
     def _file_of(self) -> Mapping[str, str]:
         if self._weights == [SHARD_INDEX]:
-            index = self.content(SHARD_INDEX) or b""
-            return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
+            return self._weight_map(SHARD_INDEX)
         if self.comes_whole:
             self._announce(self.to_come(()))
             if (lacking := self.no_room()) is not None:

@@ -1,34 +1,15 @@
 """Safetensors files: a header of names, types and shapes, then the tensors."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
-
-import ml_dtypes
-import numpy as np
-from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import (
-    Contents,
-    Format,
-    Header,
-    PlacedTensor,
-    check_layout,
-    once_per_content,
-    stored_rows,
-)
+from generators.checkpoint.sources.formats import Contents, Format, Header, check_layout, once_per_content
 
 HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
 METADATA = "__metadata__"  # of a header, beside its tensors
 LENGTH = 8  # bytes before the header, which say how long it is
-STORED: Mapping[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "F16": np.dtype("<f2"),
-    "BF16": np.dtype(ml_dtypes.bfloat16),
-}
 
 
 class Safetensors(Format):
@@ -36,10 +17,6 @@ class Safetensors(Format):
 
     def contents(self, path: Path) -> Contents:
         return _contents(path)
-
-    def rows(self, path: Path, name: str, rows: Any) -> Array:
-        tensor = self.tensor(path, name)
-        return stored_rows(path, name, tensor.start, STORED[tensor.header.dtype], tensor.header.shape, rows)
 
 
 @once_per_content(HEADERS_AT_ONCE)
@@ -52,9 +29,9 @@ def _contents(path: Path, size: int) -> Contents:
             with safe_open(path, framework="numpy") as checked:  # the library checks that all of it fits together
                 names = list(checked.keys())
             said = json.loads(file.read(length))
-        tensors = {name: _placed(said[name], LENGTH + length) for name in names}
         spans = {name: tuple(LENGTH + length + at for at in said[name]["data_offsets"]) for name in names}
         check_layout(spans, LENGTH + length, size)
+        tensors = {name: Header(said[name]["dtype"], tuple(said[name]["shape"]), spans[name][0]) for name in names}
         return Contents(tensors, aliases_in(said.get(METADATA), tensors))
     except (SafetensorError, OSError, ValueError, KeyError, RecursionError) as error:
         raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
@@ -64,7 +41,3 @@ def aliases_in(metadata: object, names: Collection[str]) -> dict[str, str]:
     """Return the names that `save_model` left out, from a header's metadata: it stores tied tensors once."""
     said = metadata if isinstance(metadata, dict) else {}
     return {alias: name for alias, name in said.items() if name in names and alias not in names}
-
-
-def _placed(entry: Mapping[str, Any], begin: int) -> PlacedTensor:
-    return PlacedTensor(Header(entry["dtype"], tuple(entry["shape"])), begin + entry["data_offsets"][0])

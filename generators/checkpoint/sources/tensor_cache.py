@@ -5,17 +5,18 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 from threading import get_ident
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from generators.base import notices
 from generators.base.errors import InputError
 
+Entry = TypeVar("Entry", bound=Any)  # what has a time when it was last used, and a size
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
 DEFAULT_GB = 20.0
@@ -119,14 +120,9 @@ class TensorCache:
 
     def prune(self) -> None:
         """Remove tensors, the least recently used first, until the rest fit in the cache."""
-        most, files = capacity(), self.tensors()
-        total = sum(file.size for file in files)
-        for file in files:
-            if total <= most:
-                return
+        for file in surplus(self.tensors(), capacity()):
             with self._as_far_as_it_goes():
                 file.path.unlink(missing_ok=True)
-            total -= file.size
 
     @contextmanager
     def _as_far_as_it_goes(self) -> Iterator[None]:
@@ -146,6 +142,16 @@ class TensorCache:
         return self.folder / "notes" / "/".join(_as_name(part) for part in place[:-1]) / f"{_as_name(place[-1])}.json"
 
 
+def surplus(entries: Sequence[Entry], most: int) -> Iterator[Entry]:
+    """Yield what was unused longest, until the rest takes at most so many bytes."""
+    total = sum(entry.size for entry in entries)
+    for entry in sorted(entries, key=lambda entry: entry.used):
+        if total <= most:
+            return
+        yield entry
+        total -= entry.size
+
+
 def _put(path: Path, data: Bytes) -> None:
     """Write a file at once, without waiting for the disk: a file that isn't whole is noticed when it is read."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,16 +165,12 @@ def _put(path: Path, data: Bytes) -> None:
 
 def _files(folder: Path, ours: re.Pattern[str]) -> list[CachedFile]:
     """Return the files below a folder that have the cache's own names: others may be anyone's."""
-    found = (path for path in folder.rglob("*") if ours.fullmatch(path.relative_to(folder).as_posix()))
-    return sorted(file for path in found if (file := _cached_file(path)) is not None)
-
-
-def _cached_file(path: Path) -> CachedFile | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return CachedFile(stat.st_mtime, stat.st_size, path) if S_ISREG(stat.st_mode) else None
+    found = []
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            if ours.fullmatch(path.relative_to(folder).as_posix()) and S_ISREG((stat := path.stat()).st_mode):
+                found.append(CachedFile(stat.st_mtime, stat.st_size, path))
+    return sorted(found)
 
 
 def _as_name(text: str) -> str:

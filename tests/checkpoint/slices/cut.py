@@ -54,7 +54,7 @@ def cut_ctranslate2(path: Path) -> None:
     whole = read.contents(path)
     kept = {name: np.array(value, np.float32) for name, value in whole.settings[NUMBERS].items()}
     for name in OF_WHISPER:
-        shape = whole.tensors[name].header.shape
+        shape = whole.tensors[name].shape
         kept[name] = read.rows(path, name, slice(0, min(ROWS, shape[0]) if len(shape) > 1 else shape[0]))
     write_ctranslate2(HERE / "whisper.bin", kept, aliases={})
 
