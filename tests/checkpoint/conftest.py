@@ -4,6 +4,7 @@ import pytest
 
 from generators.base import notices
 from generators.checkpoint.sources import patience
+from tests.checkpoints import write_checkpoint
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def _of_an_oracle(request):
 
 
 @pytest.fixture
-def gguf():
-    return pytest.importorskip("gguf", reason="the gguf package isn't installed here")
+def tiny(fake):
+    write_checkpoint(fake.repository("owner/tiny"))
 
 
 @pytest.fixture

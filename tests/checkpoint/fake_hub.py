@@ -10,7 +10,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -46,15 +46,12 @@ class HubFault:
     kind: str  # a status, "cut", "html", "stall", "shift", "whole", or one of ERRORS
     where: str = ""
     times: int = 1
-    after: int = 0  # requests that go well first
     retry_after: str | None = None
     rate_limit: str | None = None  # the header RateLimit
 
 
 @dataclass
 class Asked:
-    """One request."""
-
     method: str
     path: str
     span: str | None
@@ -62,8 +59,6 @@ class Asked:
 
 @dataclass
 class Pull:
-    """A pull request: a folder with all files as they would be."""
-
     number: int
     folder: Path
     title: str = "Adding `safetensors` variant of this model"
@@ -98,9 +93,6 @@ class HubServer:
         with self.lock:
             for fault in self.faults:
                 if fault.where in path and fault.times > 0 and (not kinds or fault.kind in kinds):
-                    if fault.after > 0:
-                        fault.after -= 1
-                        continue
                     fault.times -= 1
                     return fault
         return None
@@ -119,6 +111,16 @@ class HubServer:
         return [a for a in self.asked if a.path.startswith("/cdn/")]
 
 
+REPO = "([^/]+/[^/]+)"
+ROUTES = {  # what answers an address
+    rf"/api/models/{REPO}(?:/revision/(.+))?": "model",
+    rf"/api/models/{REPO}/discussions": "discussions",
+    rf"/api/models/{REPO}/commits/(.+)": "commits",
+    rf"/{REPO}/resolve/([^/]+)/(.+)": "resolve",
+    rf"/cdn/{REPO}/([^/]+)/(.+)": "content",
+}
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: HubServer
@@ -126,13 +128,7 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *arguments: Any) -> None:
         pass
 
-    def do_HEAD(self) -> None:
-        self.answer()
-
     def do_GET(self) -> None:
-        self.answer()
-
-    def answer(self) -> None:
         path = unquote(urlsplit(self.path).path)
         with self.hub.lock:
             self.hub.asked.append(Asked(self.command, path, self.headers.get("Range")))
@@ -142,17 +138,13 @@ class Handler(BaseHTTPRequestHandler):
         for old, new in self.hub.renamed.items():
             if f"/{old}/" in path:
                 return self.send(307, b"", {"Location": self.path.replace(f"/{old}/", f"/{new}/")})
-        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
-            return self.model(match[1], match[2])
-        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/discussions", path):
-            return self.discussions(match[1])
-        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/commits/(.+)", path):
-            return self.commits(match[1], match[2])
-        if match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            return self.resolve(match[1], match[2], match[3])
-        if match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/([^/]+)/(.+)", path):
-            return self.content(self.hub.at(match[1], match[2])[0] / match[3], path)
+        for pattern, answer in ROUTES.items():
+            if match := re.fullmatch(pattern, path):
+                return getattr(self, answer)(*match.groups())
         return self.send(404, b"")
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def fail(self, fault: HubFault) -> None:
         if fault.kind == "html":
@@ -213,8 +205,9 @@ class Handler(BaseHTTPRequestHandler):
         }
         return self.send(302, b"", headers)
 
-    def content(self, path: Path, asked: str) -> None:
-        content = path.read_bytes()
+    def content(self, repo: str, revision: str, name: str) -> None:
+        content = (self.hub.at(repo, revision)[0] / name).read_bytes()
+        asked = f"/cdn/{repo}/{revision}/{name}"
         span = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if span is None or self.hub.fault(asked, "whole") is not None:
             return self.send(200, content, counted=True)
@@ -227,16 +220,10 @@ class Handler(BaseHTTPRequestHandler):
         return self.send(206, part, headers, counted=True, cut=self.hub.fault(asked, "cut") is not None)
 
     def send(
-        self,
-        status: int,
-        body: bytes,
-        headers: dict[str, str] | None = None,
-        *,
-        counted: bool = False,
-        cut: bool = False,
+        self, status: int, body: bytes, headers: Mapping[str, str] = {}, counted: bool = False, cut: bool = False
     ) -> None:
         self.send_response(status)
-        for name, value in {"Content-Type": "application/octet-stream", **(headers or {})}.items():
+        for name, value in {"Content-Type": "application/octet-stream", **headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -252,7 +239,6 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def at_hub(server: HubServer, folder, monkeypatch) -> None:
-    """Make the server the hub that the client knows, with caches of the test's own, and waiting short."""
     import huggingface_hub.constants as constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -277,7 +263,6 @@ class QuietServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving(root: Path) -> Iterator[HubServer]:
-    """Serve the repositories under a folder."""
     hub = HubServer(root)
     handler = type("OwnHandler", (Handler,), {"hub": hub})
     server = QuietServer(("127.0.0.1", 0), handler)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 
 from tests.checkpoints import SMALL, Array, Sizes, config_of, tensors_of, tensors_of_llama
@@ -14,7 +15,6 @@ CONV1D = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_
 
 
 def without_biases(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return GPT-2's tensors with every bias 0, as a model without them is saved as GPT-2."""
     return {name: np.zeros_like(t) if name.endswith(".bias") else t for name, t in tensors.items()}
 
 
@@ -68,11 +68,10 @@ def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Arr
         for j, name in enumerate("QKV"):
             weight = tensors[f"{block}.attn.c_attn.weight"][:, j * d : (j + 1) * d]
             bias = tensors[f"{block}.attn.c_attn.bias"][j * d : (j + 1) * d]
-            state[f"{ours}.attn.W_{name}"] = np.stack([weight[:, h * c : (h + 1) * c] for h in range(heads)])
-            state[f"{ours}.attn.b_{name}"] = np.stack([bias[h * c : (h + 1) * c] for h in range(heads)])
-        out = tensors[f"{block}.attn.c_proj.weight"]
+            state[f"{ours}.attn.W_{name}"] = np.ascontiguousarray(weight.reshape(d, heads, c).swapaxes(0, 1))
+            state[f"{ours}.attn.b_{name}"] = bias.reshape(heads, c)
         state |= {
-            f"{ours}.attn.W_O": np.stack([out[h * c : (h + 1) * c] for h in range(heads)]),
+            f"{ours}.attn.W_O": tensors[f"{block}.attn.c_proj.weight"].reshape(heads, c, d),
             f"{ours}.attn.b_O": tensors[f"{block}.attn.c_proj.bias"],
             f"{ours}.attn.mask": np.tril(np.ones((sizes.n_ctx, sizes.n_ctx), bool)),
             f"{ours}.attn.IGNORE": np.array(-np.inf, np.float32),
@@ -82,26 +81,6 @@ def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Arr
             f"{ours}.mlp.b_out": tensors[f"{block}.mlp.c_proj.bias"],
         }
     return state
-
-
-def folded(state: Mapping[str, Array], n_layer: int = SMALL.n_layer) -> dict[str, Array]:
-    """Return a state dict as `fold_ln` and `center_writing_weights` of TransformerLens leave W_E and W_pos."""
-    out = dict(state)
-
-    def fold(norm: str, weights: str, bias: str, axis: int) -> None:
-        W = out[weights]
-        out[bias] = out[bias] + (W * out[f"{norm}.b"][:, None]).sum(axis)
-        out[weights] = W * out[f"{norm}.w"][:, None]
-
-    for i in range(n_layer):
-        block = f"blocks.{i}"
-        for name in "QKV":
-            fold(f"{block}.ln1", f"{block}.attn.W_{name}", f"{block}.attn.b_{name}", 1)
-        fold(f"{block}.ln2", f"{block}.mlp.W_in", f"{block}.mlp.b_in", 0)
-    fold("ln_final", "unembed.W_U", "unembed.b_U", 0)
-    for name in ("embed.W_E", "pos_embed.W_pos"):
-        out[name] = out[name] - out[name].mean(1, keepdims=True)
-    return {name: tensor for name, tensor in out.items() if not name.endswith((".w", "ln1.b", "ln2.b", "ln_final.b"))}
 
 
 def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
@@ -129,33 +108,6 @@ def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
 LLAMA_SIZES = Sizes(n_layer=2, n_head=4, d_model=64, n_ctx=128, vocab_size=40)
 LLAMA_CONFIG = config_of("llama", LLAMA_SIZES, num_key_value_heads=2, intermediate_size=96, tie_word_embeddings=False)
 LLAMA_CONFIG |= {"rms_norm_eps": 1e-5, "rope_theta": 10000.0}
-IN_GGUF = {
-    "model.embed_tokens": "token_embd",
-    "lm_head": "output",
-    "model.norm": "output_norm",
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
-GPT2_IN_GGUF = {
-    "wte": "token_embd",
-    "wpe": "position_embd",
-    "ln_f": "output_norm",
-    "ln_1": "attn_norm",
-    "ln_2": "ffn_norm",
-    "attn.c_attn": "attn_qkv",
-    "attn.c_proj": "attn_output",
-    "mlp.c_fc": "ffn_up",
-    "mlp.c_proj": "ffn_down",
-}
-
-
 GEMMA3_CONFIG = {
     **{key: value for key, value in LLAMA_CONFIG.items() if key not in ("tie_word_embeddings", "rope_theta")},
     "model_type": "gemma3_text",
@@ -165,19 +117,9 @@ GEMMA3_CONFIG = {
     "rope_theta": 1e6,
     "query_pre_attn_scalar": 32,
 }
-GEMMA3_IN_GGUF = {
-    **IN_GGUF,
-    "post_attention_layernorm": "post_attention_norm",
-    "pre_feedforward_layernorm": "ffn_norm",
-    "post_feedforward_layernorm": "post_ffw_norm",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-}
-NAMES_IN_GGUF = {"gpt2": GPT2_IN_GGUF, "gemma3": GEMMA3_IN_GGUF}
 
 
 def gemma3_tensors() -> dict[str, Array]:
-    """Return the tensors of a small Gemma 3, in which gains are what is added to 1."""
     c = GEMMA3_CONFIG
     d, head = c["hidden_size"], c["head_dim"]
     a, b = head * c["num_attention_heads"], head * c["num_key_value_heads"]
@@ -214,15 +156,21 @@ def llama_tensors() -> dict[str, Array]:
     )
 
 
-def permuted(weights: Array, n_head: int) -> Array:
-    """Return Llama's queries or keys as llama.cpp's converter stores them (its `LlamaModel.permute`)."""
-    halves = weights.reshape(n_head, 2, weights.shape[0] // n_head // 2, *weights.shape[1:])
-    return halves.swapaxes(1, 2).reshape(weights.shape)
+def turning_neighbors(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return Llama's tensors with queries and keys in the order of llama.cpp (its `permute`) and of Mistral."""
+    heads = {"q_proj": LLAMA_CONFIG["num_attention_heads"], "k_proj": LLAMA_CONFIG["num_key_value_heads"]}
+    out = dict(tensors)
+    for name, tensor in tensors.items():
+        if (key := name.split(".")[-2]) in heads:
+            halves = tensor.reshape(heads[key], 2, -1, tensor.shape[1])
+            out[name] = np.ascontiguousarray(halves.swapaxes(1, 2).reshape(tensor.shape))
+    return out
 
 
 # Mistral's own files
 
 IN_MISTRAL = {
+    "model.layers": "layers",
     "model.embed_tokens": "tok_embeddings",
     "model.norm": "norm",
     "lm_head": "output",
@@ -247,34 +195,18 @@ MISTRAL_PARAMS = {
 
 
 def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return Llama's tensors as Mistral names and stores them: queries and keys turn neighboring channels."""
-    heads = {"q_proj": LLAMA_CONFIG["num_attention_heads"], "k_proj": LLAMA_CONFIG["num_key_value_heads"]}
     out = {}
-    for name, tensor in tensors.items():
-        module = name.removesuffix(".weight")
-        if module in IN_MISTRAL:
-            out[f"{IN_MISTRAL[module]}.weight"] = tensor
-        else:
-            _, _, layer, rest = module.split(".", 3)
-            turned = permuted(tensor, heads[key]) if (key := rest.split(".")[-1]) in heads else tensor
-            out[f"layers.{layer}.{IN_MISTRAL[rest]}.weight"] = np.ascontiguousarray(turned)
+    for name, tensor in turning_neighbors(tensors).items():
+        for theirs, own in IN_MISTRAL.items():
+            name = name.replace(theirs, own)
+        out[name] = tensor
     return out
 
 
-def _in_gguf(name: str, known: Mapping[str, str]) -> str:
-    module, _, kind = name.rpartition(".")
-    parts = module.removeprefix("model.").split(".")
-    if module in known:
-        return f"{known[module]}.{kind}"
-    return f"blk.{parts[1]}.{known['.'.join(parts[2:])]}.{kind}"
-
-
 @contextmanager
-def gguf_writer(path: Path, arch: str = "llama") -> Iterator[Any]:
-    """Yield a writer of a GGUF file, which is written at the end."""
-    import gguf
-
-    writer = gguf.GGUFWriter(path, arch)
+def gguf_writer(path: Path, arch: str = "llama", split: int = 0) -> Iterator[Any]:
+    """Yield a writer of a GGUF file, or of shards with `split` tensors each, written at the end."""
+    writer = gguf.GGUFWriter(path, arch, split_max_tensors=split)
     yield writer
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -290,17 +222,17 @@ def write_gguf(
     kind: str = "F16",
     extra: Mapping[str, Array] | None = None,
     kinds: Mapping[str, str] | None = None,
+    split: int = 0,
 ) -> None:
     """Write a GGUF file: matrices of type `kind`, or as `kinds` says, vectors as F32."""
-    import gguf
-
-    known = NAMES_IN_GGUF.get(arch, IN_GGUF)
-    stored = {_in_gguf(name, known): tensor for name, tensor in tensors.items()} | dict(extra or {})
-    with gguf_writer(path, arch) as writer:
+    known = gguf.MODEL_ARCH[arch.upper() if arch in ("gpt2", "gemma3") else "LLAMA"]
+    names = gguf.get_tensor_name_map(known, said["block_count"])
+    stored = {names.get_name(name, (".weight", ".bias")): tensor for name, tensor in tensors.items()}
+    with gguf_writer(path, arch, split) as writer:
         for key, value in said.items():
             add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string, list: writer.add_array}
             add[type(value)](key if key.startswith("tokenizer.") else f"{arch}.{key}", value)
-        for name, tensor in stored.items():
+        for name, tensor in (stored | dict(extra or {})).items():
             if tensor.dtype == np.float64:
                 writer.add_tensor(name, tensor)
                 continue
@@ -310,7 +242,15 @@ def write_gguf(
             writer.add_tensor(name, data, raw_dtype=as_type)
 
 
-def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (), **changed: Any) -> None:
+def write_llama_gguf(
+    path: Path,
+    kind: str = "F16",
+    without: tuple[str, ...] = (),
+    arch: str = "llama",
+    extra: Mapping[str, Array] | None = None,
+    split: int = 0,
+    **changed: Any,
+) -> None:
     c = LLAMA_CONFIG
     said = {
         **_sizes_in_gguf(LLAMA_SIZES),
@@ -321,14 +261,8 @@ def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (
         "rope.dimension_count": 16,
         "vocab_size": c["vocab_size"],
     }
-    heads = {"q_proj": c["num_attention_heads"], "k_proj": c["num_key_value_heads"]}
-    tensors = {
-        name: permuted(tensor, heads[key]) if (key := name.split(".")[-2]) in heads else tensor
-        for name, tensor in llama_tensors().items()
-        if name not in without
-    }
-    arch, extra = changed.pop("arch", "llama"), changed.pop("extra", None)
-    write_gguf(path, arch, tensors, said | changed, kind, extra)
+    tensors = {name: t for name, t in turning_neighbors(llama_tensors()).items() if name not in without}
+    write_gguf(path, arch, tensors, said | changed, kind, extra, split=split)
 
 
 def _sizes_in_gguf(sizes: Sizes) -> dict[str, Any]:
@@ -352,17 +286,14 @@ def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more:
 
 # CTranslate2, as its converter writes Whisper
 
-WHISPER_SIZES = {"d": 16, "f": 24, "V": 30, "encoder": 12, "decoder": 9}
 WHISPER_CONFIG = {
     "model_type": "whisper",
     "d_model": 16,
     "vocab_size": 30,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
+    **dict.fromkeys(("encoder_layers", "decoder_layers"), 2),
     "encoder_attention_heads": 2,
     "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
+    **dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim"), 24),
     "max_source_positions": 12,
     "max_target_positions": 9,
 }
@@ -371,11 +302,10 @@ CT2_TYPES = {"float32": 0, "int8": 1, "int16": 2, "float16": 4}
 
 def whisper_tensors() -> dict[str, Array]:
     """Return the tensors of a small Whisper by transformers' names, without those that no table reads."""
-    s = WHISPER_SIZES
-    d, f = s["d"], s["f"]
-    shapes: dict[str, tuple[int, ...]] = {"model.decoder.embed_tokens": (s["V"], d)}
-    for half in ("encoder", "decoder"):
-        shapes |= {f"model.{half}.embed_positions": (s[half], d), f"model.{half}.layer_norm": (d,)}
+    d, f = WHISPER_CONFIG["d_model"], WHISPER_CONFIG["encoder_ffn_dim"]
+    shapes: dict[str, tuple[int, ...]] = {"model.decoder.embed_tokens": (WHISPER_CONFIG["vocab_size"], d)}
+    for half, positions in (("encoder", "max_source_positions"), ("decoder", "max_target_positions")):
+        shapes |= {f"model.{half}.embed_positions": (WHISPER_CONFIG[positions], d), f"model.{half}.layer_norm": (d,)}
         for i in range(2):
             layer = f"model.{half}.layers.{i}"
             shapes |= {f"{layer}.self_attn.{name}": (d, d) for name in ("q_proj", "k_proj", "v_proj", "out_proj")}

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 
+import gguf
 import numpy as np
 import pytest
 
@@ -10,26 +11,54 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.registry import Registry
 from generators.checkpoint.sources import Places, files, in_folder
+from generators.checkpoint.sources.formats import check_layout
 from generators.checkpoint.sources.gguf_files import IN_BLOCKS, Gguf
 from generators.checkpoint.sources.gguf_models import of_gguf
 from generators.checkpoint.typed import find_model
 from generators.compute.plan import open_model, prepare
 from tests.checkpoint import other_software as other
-from tests.checkpoint.test_formats import as_gpt2, assert_same, model_of, opened
-from tests.checkpoints import read_model, tensors_of, write_json
+from tests.checkpoint.test_formats import model_of, opened
+from tests.checkpoints import config_of, read_model, tensors_of, write_json
 
 
 def as_llama(folder: Path, **changed: object) -> Checkpoint:
     return read_model(folder, {**other.LLAMA_CONFIG, **changed}, other.llama_tensors())
 
 
-@pytest.mark.parametrize(("kind", "relative"), [("F32", 0), ("F16", 2**-11), ("BF16", 2**-8), ("Q8_0", None)])
-def test_a_gguf_file_is_its_original_within_rounding(gguf, tmp_path, kind, relative):
-    wanted = as_llama(tmp_path / "original")
-    other.write_llama_gguf(tmp_path / "model.gguf", kind)
+@pytest.mark.parametrize(
+    ("write", "config", "originals"),
+    [
+        (other.write_llama_gguf, other.LLAMA_CONFIG, other.llama_tensors()),
+        (other.write_gemma3_gguf, other.GEMMA3_CONFIG, other.gemma3_tensors()),
+        (other.write_gpt2_gguf, config_of("gpt2"), tensors_of("gpt2")),
+    ],
+)
+def test_a_gguf_file_is_its_original_and_is_handed_to_transformers_as_that(tmp_path, write, config, originals):
+    wanted = read_model(tmp_path / "original", config, originals)
+    write(tmp_path / "model.gguf", "F32")
     read = opened(tmp_path / "model.gguf")
     assert set(read) == set(wanted)
     assert read.architecture == wanted.architecture
+    for role in wanted:
+        np.testing.assert_array_equal(read[role], wanted[role], err_msg=role)
+    handed = dict(in_folder(tmp_path).as_transformers())
+    named = {name.removeprefix("model."): tensor for name, tensor in originals.items()}
+    assert set(handed) == set(named)
+    for name, tensor in named.items():
+        np.testing.assert_allclose(handed[name], tensor, rtol=0, atol=1e-6, err_msg=name)
+
+
+def test_keys_differ_where_a_converter_changed_tensors(tmp_path):
+    wanted = read_model(tmp_path / "original", other.GEMMA3_CONFIG, other.gemma3_tensors())
+    other.write_gemma3_gguf(tmp_path / "model.gguf")
+    assert opened(tmp_path / "model.gguf").layout("final_norm.gain") != wanted.layout("final_norm.gain")
+
+
+@pytest.mark.parametrize(("kind", "relative"), [("F16", 2**-11), ("BF16", 2**-8), ("Q8_0", None)])
+def test_a_rounded_gguf_file_is_its_original_within_rounding(tmp_path, kind, relative):
+    wanted = as_llama(tmp_path / "original")
+    other.write_llama_gguf(tmp_path / "model.gguf", kind)
+    read = opened(tmp_path / "model.gguf")
     for role in wanted:
         right, stored = wanted[role], read[role]
         if relative is None:  # a block of 32 is rounded to whole numbers of 1/127 of its largest
@@ -41,7 +70,7 @@ def test_a_gguf_file_is_its_original_within_rounding(gguf, tmp_path, kind, relat
     assert (record.name, record.dtype, record.shape) == ("blk.1.attn_q.weight", kind, (64, 64))
 
 
-def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_bytes(gguf, tmp_path, monkeypatch):
+def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_bytes(tmp_path, monkeypatch):
     other.write_llama_gguf(tmp_path / "model.gguf", "Q8_0")
     reader = gguf.GGUFReader(tmp_path / "model.gguf")
     stored = {tensor.name: np.asarray(tensor.data).tobytes() for tensor in reader.tensors}
@@ -54,8 +83,7 @@ def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_
         assert record.sha256 == hashlib.sha256(stored[record.name]).hexdigest()
 
 
-def write_random_blocks(gguf, path: Path, kind: str, rows: int = 5, blocks: int = 3) -> np.ndarray:
-    """Write a tensor of random bytes, and return the numbers that the package finds in them."""
+def write_random_blocks(path: Path, kind: str, rows: int = 5, blocks: int = 3) -> np.ndarray:
     as_type = gguf.GGMLQuantizationType[kind]
     size = gguf.GGML_QUANT_SIZES[as_type][1]
     stored = np.random.default_rng(0).integers(0, 256, (rows, blocks * size), np.uint8)
@@ -66,8 +94,8 @@ def write_random_blocks(gguf, path: Path, kind: str, rows: int = 5, blocks: int 
 
 
 @pytest.mark.parametrize("kind", IN_BLOCKS)
-def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(gguf, tmp_path, kind):
-    wanted = write_random_blocks(gguf, tmp_path / "model.gguf", kind)
+def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(tmp_path, kind):
+    wanted = write_random_blocks(tmp_path / "model.gguf", kind)
     form, path = Gguf(), tmp_path / "model.gguf"
     header = form.header(path, "t")
     assert (header.dtype, header.shape) == (kind, wanted.shape)
@@ -78,19 +106,19 @@ def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(gguf, tmp_pa
             assert read.tobytes() == wanted[rows].tobytes()
 
 
-def test_every_type_of_blocks_that_the_package_knows_is_read(gguf):
+def test_every_type_of_blocks_that_the_package_knows_is_read():
     known = {kind.name for kind in gguf.quants._type_traits}
     assert set(IN_BLOCKS) == known - {"BF16"}
 
 
-def test_one_row_of_blocks_is_refused(gguf, tmp_path):
+def test_one_row_of_blocks_is_refused(tmp_path):
     with other.gguf_writer(tmp_path / "model.gguf") as writer:
         writer.add_tensor("t", np.zeros(18, np.uint8), raw_dtype=gguf.GGMLQuantizationType.Q4_0)
     with pytest.raises(InputError, match=r"t in model\.gguf is one row of Q4_0"):
         Gguf().rows(tmp_path / "model.gguf", "t", ...)
 
 
-def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(gguf, tmp_path):
+def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(tmp_path):
     path = tmp_path / "model.gguf"
     words, scores = [f"wörd {i}" for i in range(5000)], [i / 4 for i in range(5000)]
     with other.gguf_writer(path) as writer:
@@ -110,16 +138,14 @@ def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(gguf, 
             Gguf().settings(path)
 
 
-def test_gpt2_as_gguf_is_gpt2_and_a_tied_file_has_no_output_matrix(gguf, tmp_path):
-    other.write_gpt2_gguf(tmp_path / "tiny.gguf")
-    assert_same(opened(tmp_path / "tiny.gguf"), as_gpt2(tmp_path / "gpt2"))
+def test_a_tied_file_has_no_output_matrix(tmp_path):
     other.write_llama_gguf(tmp_path / "model.gguf", without=("lm_head.weight",))
     read = opened(tmp_path / "model.gguf")
     assert read.architecture.tied
     assert "unembedding" not in read
 
 
-def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path):
+def test_the_rotations_of_llama_3_are_those_that_the_factors_give(tmp_path):
     rule = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     rule["original_max_position_embeddings"] = 8192
     wanted = as_llama(tmp_path / "a", rope_theta=500000.0, rope_scaling=rule).architecture.rotary[0]
@@ -137,7 +163,7 @@ def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path
 
 
 @pytest.mark.parametrize(("kind", "bits"), [("F16", None), ("Q8_0", 8), ("Q4_1", 4)])
-def test_a_quantized_copy_is_said_to_be_one_in_its_record(gguf, tmp_path, kind, bits):
+def test_a_quantized_copy_is_said_to_be_one_in_its_record(tmp_path, kind, bits):
     other.write_llama_gguf(tmp_path / "model.gguf", kind)
     note = prepare(open_model(model_of(tmp_path), Places()), []).record.notes
     said = (
@@ -146,41 +172,12 @@ def test_a_quantized_copy_is_said_to_be_one_in_its_record(gguf, tmp_path, kind, 
     assert note == (said if bits else None)
 
 
-def test_gemma_3_as_gguf_is_gemma_3(gguf, tmp_path):
-    wanted = read_model(tmp_path / "original", other.GEMMA3_CONFIG, other.gemma3_tensors())
-    other.write_gemma3_gguf(tmp_path / "model.gguf")
-    read = opened(tmp_path / "model.gguf")
-    assert set(read) == set(wanted)
-    assert read.architecture == wanted.architecture
-    assert read.architecture.windows == (8, 8, 8, 8, 8, None, 8)
-    for role in wanted:
-        np.testing.assert_array_equal(read[role], wanted[role], err_msg=role)
-    assert read.layout("final_norm.gain") != wanted.layout("final_norm.gain")  # so keys differ as tensors do
-
-
 @pytest.mark.parametrize(("layers", "scalar"), [(26, 256), (62, 5376 // 32)])
 def test_scores_of_the_largest_gemma_3_are_scaled_by_its_width(layers, scalar):
     said = {"block_count": layers, "embedding_length": 5376, "attention.head_count": 32, "attention.key_length": 256}
     said |= {"context_length": 8, "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 1e6}
     named = {f"gemma3.{key}": value for key, value in said.items()} | {"general.architecture": "gemma3"}
     assert of_gguf(named, {}, lambda name: np.zeros(0), "it").config["query_pre_attn_scalar"] == scalar
-
-
-@pytest.mark.parametrize(
-    ("write", "originals"),
-    [
-        (other.write_llama_gguf, other.llama_tensors()),
-        (other.write_gemma3_gguf, other.gemma3_tensors()),
-        (other.write_gpt2_gguf, tensors_of("gpt2")),
-    ],
-)
-def test_tensors_are_handed_to_transformers_as_it_names_and_stores_them(gguf, tmp_path, write, originals):
-    write(tmp_path / "model.gguf", "F32")
-    wanted = {name.removeprefix("model."): tensor for name, tensor in originals.items()}
-    handed = dict(in_folder(tmp_path).as_transformers())
-    assert set(handed) == set(wanted)
-    for name, tensor in wanted.items():
-        np.testing.assert_allclose(handed[name], tensor, rtol=0, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -195,39 +192,21 @@ def test_tensors_are_handed_to_transformers_as_it_names_and_stores_them(gguf, tm
     ],
     ids=str,
 )
-def test_gguf_files_that_are_not_read_say_why(gguf, tmp_path, changed, sentence):
+def test_gguf_files_that_are_not_read_say_why(tmp_path, changed, sentence):
     other.write_llama_gguf(tmp_path / "model.gguf", **changed)
     with pytest.raises(InputError, match=sentence):
         opened(tmp_path)
 
 
-def shards_of(gguf, whole: Path, folder: Path, count: int = 3, *, said_of: int | None = None) -> list[Path]:
-    """Divide a GGUF file as llama-gguf-split does: the first shard says everything, the others their number."""
+def shards(folder: Path, **changed: object) -> list[Path]:
     folder.mkdir()
-    reader = gguf.GGUFReader(whole)
-    paths = []
-    for at in range(count):
-        paths.append(folder / f"tiny-{at + 1:05d}-of-{count:05d}.gguf")
-        with other.gguf_writer(paths[-1]) as writer:
-            writer.kv_data = [{}]
-            for name, value in () if at else said_in(reader):
-                add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
-                add(name, value)
-            writer.add_uint16("split.no", at)
-            writer.add_uint16("split.count", count)
-            writer.add_int32("split.tensors.count", said_of or len(reader.tensors))
-            for tensor in reader.tensors[at::count]:
-                writer.add_tensor(tensor.name, np.array(tensor.data), raw_dtype=tensor.tensor_type)
-    return paths
+    other.write_llama_gguf(folder / "tiny.gguf", "Q8_0", split=7, **changed)
+    return sorted(folder.iterdir())
 
 
-def said_in(reader):
-    return [(name, field.contents()) for name, field in reader.fields.items() if not name.startswith("GGUF.")]
-
-
-def test_shards_are_read_as_the_whole_file_by_whichever_name(gguf, tmp_path):
+def test_shards_are_read_as_the_whole_file_by_whichever_name(tmp_path):
     other.write_llama_gguf(tmp_path / "whole.gguf", "Q8_0")
-    wanted, paths = opened(tmp_path / "whole.gguf"), shards_of(gguf, tmp_path / "whole.gguf", tmp_path / "split")
+    wanted, paths = opened(tmp_path / "whole.gguf"), shards(tmp_path / "split")
     assert find_model(str(paths[1]), Registry(models=())).name == "tiny"
     for path in (tmp_path / "split", *paths):
         read = opened(path)
@@ -241,14 +220,14 @@ def test_shards_are_read_as_the_whole_file_by_whichever_name(gguf, tmp_path):
             opened(path)
 
 
-def test_shards_of_two_models_are_refused(gguf, tmp_path):
-    other.write_llama_gguf(tmp_path / "whole.gguf")
-    shards_of(gguf, tmp_path / "whole.gguf", tmp_path / "split", said_of=30)
-    with pytest.raises(InputError, match="has 21 tensors, and its first file says 30"):
+def test_shards_of_two_models_are_refused(tmp_path):
+    paths, others = shards(tmp_path / "split"), shards(tmp_path / "other", without=("lm_head.weight",))
+    others[2].replace(paths[2])
+    with pytest.raises(InputError, match="has 20 tensors, and its first file says 21"):
         opened(tmp_path / "split")
 
 
-def test_an_adapter_is_refused_with_the_command_that_merges_it(gguf, tmp_path):
+def test_an_adapter_is_refused_with_the_command_that_merges_it(tmp_path):
     with other.gguf_writer(tmp_path / "my-lora.gguf") as writer:
         writer.add_type("adapter")
         writer.add_tensor("blk.0.attn_q.weight.lora_a", np.ones((2, 4), np.float32))
@@ -256,7 +235,7 @@ def test_an_adapter_is_refused_with_the_command_that_merges_it(gguf, tmp_path):
         opened(tmp_path / "my-lora.gguf")
 
 
-def test_of_several_quantizations_one_is_named_and_what_lets_a_model_see_is_none(gguf, tmp_path):
+def test_of_several_quantizations_one_is_named_and_what_lets_a_model_see_is_none(tmp_path):
     for kind in ("Q4_0", "Q8_0"):
         other.write_llama_gguf(tmp_path / f"tiny-{kind}.gguf", kind)
     with pytest.raises(InputError, match=r"several files of weights \(tiny-Q4_0.gguf, tiny-Q8_0.gguf\): name one"):
@@ -265,10 +244,49 @@ def test_of_several_quantizations_one_is_named_and_what_lets_a_model_see_is_none
     assert opened(tmp_path).record("blocks.0.attn.q").dtype == "Q4_0"
 
 
-def test_a_damaged_gguf_file_is_a_sentence(gguf, tmp_path):
+def test_a_damaged_gguf_file_is_a_sentence(tmp_path):
     other.write_llama_gguf(tmp_path / "model.gguf")
     content = (tmp_path / "model.gguf").read_bytes()
     for length in (len(content) - 100, 400, 30, 6):
         (tmp_path / "model.gguf").write_bytes(content[:length])
         with pytest.raises(InputError, match="isn't a whole GGUF file"):
             opened(tmp_path)
+
+
+# Where a file says that its tensors are
+
+
+@pytest.mark.parametrize(
+    ("spans", "sentence"),
+    [
+        ({"a": (64, 96), "b": (64, 96)}, "inside a"),
+        ({"a": (64, 100), "b": (96, 128)}, "inside a"),
+        ({"a": (32, 64)}, "inside the header"),
+        ({"a": (64, 300)}, "cut off"),
+        ({"a": (96, 64)}, "cut off"),
+        ({"a": (64, 96), "b": (100, 110)}, "no multiple of 32"),
+        ({"a": (64, 96), "b": (128, 130)}, "belong to no tensor"),
+        ({"a": (128, 130)}, "belong to no tensor"),
+    ],
+)
+def test_a_layout_that_can_t_be_is_refused(spans, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check_layout(spans, begin=64, size=256, align=32, gap=31)
+
+
+def test_a_layout_that_can_be_is_none_of_these():
+    check_layout({"b": (96, 100), "a": (64, 90), "none": (64, 64)}, begin=64, size=256, align=32, gap=31)
+    check_layout({"far": (200, 256)}, begin=64, size=256, gap=None)
+
+
+@pytest.mark.parametrize("offset", [0, 2**64 - 32, 2**40, 33], ids=["overlaps", "wraps", "beyond", "between"])
+def test_a_gguf_file_whose_offsets_lie_is_refused(tmp_path, offset):
+    path = tmp_path / "model.gguf"
+    other.write_llama_gguf(path, "F32")
+    field = next(t for t in gguf.GGUFReader(path).tensors if t.name == "blk.1.attn_q.weight").field
+    where = int(field.offset + sum(part.nbytes for part in field.parts[:-1]))
+    data = bytearray(path.read_bytes())
+    data[where : where + 8] = offset.to_bytes(8, "little")
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="isn't a whole GGUF file"):
+        opened(path)

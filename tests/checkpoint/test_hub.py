@@ -1,7 +1,6 @@
 """The hub by byte ranges: exactly what is asked for, cached, and nothing that isn't the file."""
 
 import hashlib
-import os
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Origin, files, in_folder, locate
-from generators.checkpoint.sources.tensor_cache import TensorCache
 from tests.checkpoint.fake_hub import COMMIT, HubFault
 from tests.checkpoints import WEIGHTS, edit_header, tensors_of, write_checkpoint
 
@@ -30,8 +28,7 @@ def is_whole(checkpoint) -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_everything_is_asked_for_at_the_commit_that_a_revision_means(fake, whole):
-    published(fake)
+def test_everything_is_asked_for_at_the_commit_that_a_revision_means(fake, tiny, whole):
     checkpoint = opened(revision="v2")
     checkpoint.prefetch(list(checkpoint), whole=whole)
     assert checkpoint.origin == Origin("hub", "owner/tiny", "v2", COMMIT)
@@ -58,16 +55,14 @@ def test_every_tensor_is_what_it_is_in_the_file(fake, monkeypatch, dtype, shards
             assert record.sha256 == hashlib.sha256(stored.tobytes()).hexdigest()
 
 
-def test_neighbors_are_read_in_one_request(fake):
-    published(fake)
+def test_neighbors_are_read_in_one_request(fake, tiny):
     checkpoint = opened()
     before = len(fake.weights_asked())
     checkpoint.prefetch([role for role in checkpoint if role.startswith("blocks.0.")])
     assert len(fake.weights_asked()) - before == 1
 
 
-def test_progress_and_traffic_are_in_bytes(fake):
-    published(fake)
+def test_progress_and_traffic_are_in_bytes(fake, tiny):
     lines: list[str] = []
     checkpoint = opened()
     headers = checkpoint.traffic.fetched
@@ -78,8 +73,7 @@ def test_progress_and_traffic_are_in_bytes(fake):
     assert checkpoint.traffic.fetched == fake.sent
 
 
-def test_what_is_cached_is_not_asked_for_again_unless_it_is_damaged(fake, tmp_path):
-    published(fake)
+def test_what_is_cached_is_not_asked_for_again_unless_it_is_damaged(fake, tiny, tmp_path):
     is_whole(opened())
     fake.asked.clear()
     is_whole(opened())
@@ -119,8 +113,7 @@ def test_files_that_are_needed_whole_come_whole_once_and_with_progress(fake, mon
     assert lines[0].endswith("-of-00003.safetensors") and lines[-1].endswith("B")
 
 
-def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(fake, monkeypatch):
-    published(fake)
+def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(tiny, monkeypatch):
     monkeypatch.setenv("ATLAS_CACHE_GB", "0")
     checkpoint = opened()
     before = checkpoint.traffic.fetched
@@ -131,21 +124,7 @@ def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(fake, monkeyp
     assert checkpoint.traffic.needed > table.nbytes  # all that was asked for
 
 
-def test_the_least_recently_used_tensors_leave_the_cache_first(tmp_path, monkeypatch):
-    monkeypatch.setenv("ATLAS_CACHE_GB", "250e-9")
-    cache = TensorCache(tmp_path)
-    for age, name in enumerate("abc"):
-        cache.store_tensor("file", name, name.encode() * 100)
-        (path,) = cache._tensors("file", name).glob("*")
-        os.utime(path, (age, age))
-    with cache.tensor("file", "a") as file:  # now the most recently used
-        assert file.read() == b"a" * 100
-    cache.prune()
-    assert [name for name in "abc" if cache.has_tensor("file", name)] == ["a", "c"]
-
-
-def test_offline_main_is_found_again(fake, monkeypatch):
-    published(fake)
+def test_offline_main_is_found_again(fake, tiny, monkeypatch):
     is_whole(opened())
     fake.asked.clear()
     checkpoint = opened(hub=Hub(offline=True))
@@ -162,8 +141,7 @@ def test_offline_main_is_found_again(fake, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["html", "shift", "whole"])
-def test_an_answer_that_is_not_the_part_asked_for_is_not_used(fake, kind):
-    published(fake)
+def test_an_answer_that_is_not_the_part_asked_for_is_not_used(fake, tiny, kind):
     checkpoint = opened()
     fake.faults.append(HubFault(kind, WEIGHTS))
     with pytest.raises(WeightsUnavailableError, match=r"model\.safetensors of owner/tiny can't be read"):
@@ -171,8 +149,7 @@ def test_an_answer_that_is_not_the_part_asked_for_is_not_used(fake, kind):
     is_whole(checkpoint)
 
 
-def test_a_server_without_parts_gives_files_whole(fake):
-    published(fake)
+def test_a_server_without_parts_gives_files_whole(fake, tiny):
     fake.faults.append(HubFault("whole", "/cdn/", times=100))
     is_whole(opened())
 
@@ -204,14 +181,59 @@ def test_a_shape_that_its_bytes_do_not_fill_is_a_sentence(fake, prefetched):
         _ = checkpoint["position_embedding"]
 
 
-def test_numbers_that_are_no_floats_are_a_sentence(fake):
-    published(fake, changed={"wpe.weight": np.ones((64, 24), np.int32)}, dtype=None)
-    with pytest.raises(InputError, match="I32"):
-        _ = opened()["position_embedding"]
-
-
 @pytest.mark.parametrize("name", ["own--er/tiny", "owner-/tiny", "owner/tiny.git"])
 def test_a_name_that_no_repository_can_have_is_wrong_input(fake, name):
     with pytest.raises(InputError, match=f"'{name}' can't be a hub id"):
         opened(name)
     assert fake.asked == []
+
+
+# Where the hub refuses
+
+SETTINGS = "/settings/tokens"
+
+
+def said(fake, kind: str, where: str = "config.json") -> str:
+    published(fake)
+    fake.faults.append(HubFault(kind, where, times=10))
+    with pytest.raises(WeightsUnavailableError) as error:
+        _ = opened()["position_embedding"]
+    assert f"{fake.url}/owner/tiny" in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("where", ["/api/", "config.json", WEIGHTS])
+@pytest.mark.parametrize(
+    ("has_token", "kind", "words"),
+    [
+        (False, "gated", ("is gated. Ask for access", "log in: `hf auth login`")),
+        (False, "private", ("There is no model", "or it is private", "hf auth login")),
+        (True, "no-access", ("is gated", "your token has no access", "use another account")),
+        (True, "bad-token", ("doesn't accept your token", SETTINGS, "hf auth login")),
+        (True, "fine-grained", ("is gated", "your token isn't allowed to read gated models", SETTINGS)),
+        (True, "absent", ("There is no model", "your token can't see it")),
+    ],
+)
+def test_a_refusal_says_what_to_do(fake, tmp_path, has_token, kind, words, where):
+    if has_token:
+        (tmp_path / "token").write_text("hf_token")  # as `hf auth login` stores it
+    sentence = said(fake, kind, where)
+    assert all(word in sentence for word in words)
+
+
+def test_a_token_in_the_environment_is_named_as_it_comes_first(fake, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_old")
+    sentence = said(fake, "bad-token")
+    assert "the token in HF_TOKEN" in sentence and "unset it and run `hf auth login`" in sentence
+
+
+def test_a_revision_that_does_not_exist_is_named(fake, tiny):
+    fake.faults.append(HubFault("no-revision", "/api/"))
+    with pytest.raises(WeightsUnavailableError, match="owner/tiny at v9 can't be read: there is no such revision"):
+        opened(revision="v9")
+
+
+def test_a_renamed_model_is_read_by_its_old_name(fake):
+    published(fake, "owner/new")
+    fake.renamed["owner/old"] = "owner/new"
+    is_whole(opened("owner/old"))

@@ -109,9 +109,11 @@ def compute(place: Path, rng: Random, findings: int = FINDINGS) -> None:
     names = rng.choice(list(LIKELY), findings, replace=False, p=list(LIKELY.values()))
     only = [part for name in names for part in ("--only", name)]
     atlas("compute", "--all", "--skip-runs", "--wait", "0", *only, *results, "--registry", place / "models.yml")
-    with in_a_sentence():
+    try:
         for model in load_registry(place / "models.yml").models:
             look_at_page(model, store, place)
+    except AtlasError as error:
+        raise SystemExit(print(f"{SENTENCE}{error}") or 2) from error
 
 
 def compute_all(place: Path, rng: Random) -> None:
@@ -123,14 +125,6 @@ def compute_same(place: Path, rng: Random) -> None:
     compute(place, rng)
     if (place / "results" / "tiny").is_dir():
         all_equal(place / "results", place / ".sound")
-
-
-@contextmanager
-def in_a_sentence() -> Iterator[None]:
-    try:
-        yield
-    except AtlasError as error:
-        raise SystemExit(print(f"{SENTENCE}{error}") or 2) from error
 
 
 def look_at_page(model, store: Store, place: Path) -> None:
@@ -150,7 +144,6 @@ def check_page(text: str) -> None:
 
 
 def render(place: Path, rng: Random) -> None:
-    """Make all pages of a project's series."""
     with contextlib.chdir(place):
         atlas("render", "--results", "results", "--site-src", ".")
     for page in (place / ".pages" / "series").rglob("*.md"):
@@ -164,7 +157,6 @@ def write_report(place: Path, rng: Random) -> None:
 
 
 def verify(place: Path, rng: Random) -> None:
-    """Verify and show results: what is intact is what was stored."""
     shown = ("show", "tiny", *one_of(((), ("--json",)), rng))
     printed(*shown, "--results", place / "results", "--registry", place / "models.yml")
     atlas("verify", "--results", place / "results")
@@ -183,7 +175,6 @@ def adopt(place: Path, rng: Random) -> None:
 
 
 def adopt_forged(place: Path, rng: Random) -> None:
-    """Copy forged results, whose digests fit: what is taken over can be shown."""
     atlas("adopt", place / "results", "--results", place / "into")
     printed("show", "tiny", "--results", place / "into", "--registry", place / "models.yml")
     printed("verify", "--results", place / "into")
@@ -209,7 +200,6 @@ def odd_text(rng: Random) -> str:
 
 
 def ask(place: Path, rng: Random, odd: int = 3) -> None:
-    """Ask some command with odd values for some of its options and arguments."""
     os.environ.setdefault("ATLAS_CACHE", str(place / "tensors"))
     name = one_of(list(COMMANDS), rng)
     words = [name, *COMMANDS[name]]

@@ -31,7 +31,7 @@ from generators.compute.verify import verify
 from generators.site import build, report  # noqa: F401  # every module that looks at all findings
 from tests.checkpoints import SMALL, write_checkpoint
 from tests.nulls import today, write_record
-from tests.torture.processes import GIBI, NOTHING, Ended, Taken, atlas, in_all, in_child, survivors
+from tests.torture.processes import GIBI, NOTHING, Ended, Taken, atlas, files_in, in_all, in_child, survivors
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "crash.json"
@@ -133,7 +133,6 @@ class World:
     project: Path
 
     def start(self, command: Command) -> None:
-        """Put what a command shall find in place."""
         for name in ("results", "out", "site", ".pages", ".cache"):
             shutil.rmtree(self.project / name, ignore_errors=True)
         (self.project / "out").mkdir()
@@ -159,7 +158,6 @@ class World:
         return ended
 
     def undisturbed(self, command: Command) -> tuple[list[str], dict[str, bytes]]:
-        """Return the steps of a command, and what it stores."""
         self.start(command)
         ended = self.ran(command)
         assert ended.code == 0, ended.said
@@ -169,8 +167,7 @@ class World:
         """Return what is stored of the model in the first place where it is, but for what belongs to the lock."""
         for folder in (self.project / place / "model" for place in places):
             if (folder / "model.json").is_file():
-                files = (path for path in folder.rglob("*") if path.is_file() and path.name not in (LOCK, HOLDER))
-                return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+                return files_in(folder, LOCK, HOLDER)
         return {}
 
     def check_stored(self, command: Command, new: dict[str, bytes]) -> None:
@@ -202,7 +199,6 @@ class World:
 
 
 def world(project: Path) -> World:
-    """Make one."""
     entry = {"name": "model", "title": "Model", "sources": [{"folder": "model"}]}
     (project / "models.yml").write_text(yaml.safe_dump([entry]))
     shutil.copy(ROOT / "mkdocs.yml", project)

@@ -1,6 +1,5 @@
 """Input that broke the atlas once, or could: each gives a sentence, or the right result."""
 
-import hashlib
 import io
 import json
 import os
@@ -19,7 +18,6 @@ from generators.base import npz as npz_files
 from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import read_limited
-from generators.base.plain import as_json, content_digest
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model, load_registry
 from generators.checkpoint.sources import Places, check_size, files, in_folder
@@ -35,7 +33,7 @@ from generators.tokens.vocabulary import LONGEST_READABLE
 from tests.checkpoints import WEIGHTS, write_checkpoint
 from tests.compute.test_results import TINY, record_of
 from tests.conftest import ROOT
-from tests.torture.damage import NO_FILES
+from tests.torture.damage import NO_FILES, reseal
 from tests.toy_findings import toy
 
 ARRAYS = {"a": np.arange(4, dtype=np.float32), "name": np.array(["x", "yy"])}
@@ -49,7 +47,6 @@ def folder(tmp_path):
 
 @pytest.fixture
 def compute(folder, store, monkeypatch):
-    """Return a function that computes one toy finding of the checkpoint."""
     monkeypatch.setattr(all_findings, "FINDINGS", (toy("toy"),))
     model = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),))
     return lambda *display: compute_model(model, Places(), store, *display)
@@ -68,17 +65,12 @@ def header(shape, descr="<f4"):
 
 
 def tokenizer(vocab=None, **parts):
-    """Return a tokenizer.json; BPE with `merges`."""
     model = {"type": "WordLevel", "vocab": vocab or {"a": 0}, "unk_token": "a"}
     return json.dumps({"model": model, "added_tokens": [], **parts}).encode()
 
 
 def bpe(vocab, merge):
     return tokenizer(model={"type": "BPE", "vocab": vocab, "merges": [merge]})
-
-
-def entry(**fields):
-    return json.dumps([{"name": "a", "title": "A", "sources": [{"folder": "a"}], **fields}]).encode()
 
 
 def weights(shape):
@@ -136,11 +128,6 @@ REFUSED = [
             numpy_file("{'descr': '<i8'"),
             numpy_file("((((("),
         )
-    ),
-    *(
-        ("models.yml", entry(**{field: f"fine{mark}not"}), load_registry, "characters that can't be seen")
-        for field in ("notes", "licence")
-        for mark in ("\u202e", "\x1b[31m", "\u2066", "\x07")
     ),
     ("models.yml", os.mkfifo, load_registry, "can't be read"),
     ("pytorch_model.bin", zipped(b"\xe1/data.pkl"), checkpoint, "is not opened"),
@@ -256,7 +243,6 @@ REFUSALS = {  # files that are there, a command, what it says
     "long": ({"models.yml": "- [" + "1," * 2**19 + "]\n"}, ["models"], ""),
     "deep": ({"models.yml": "- " * 300_000 + "\n"}, ["models"], ""),
     **{value: ({"models.yml": f"- {{{value}: A}}"}, ["models"], "") for value in ('!!int ""', '!!timestamp "x"')},
-    "no registry": ({}, ["models", "--registry", "/"], "it is a folder"),
     "truth": (odd("title", "!!bool maybe"), ["compute", "--all"], ""),
     "number": (odd("name", ":".join(["59"] * 3000)), ["compute", "--all"], ""),
     "folder": (odd("sources", f"[{{folder: {'a' * 5000}}}]"), ["compute", "--all"], ""),
@@ -290,37 +276,28 @@ def test_command_refuses_with_a_sentence_and_every_file_stays(tmp_path, atlas, f
     assert list(tmp_path.rglob("*.npz")) == []
 
 
-@pytest.mark.parametrize(("limit", "code"), [(39, 2), (40, 0)])
-def test_too_few_open_files_are_a_sentence(tmp_path, folder, limit, code):
+@pytest.mark.parametrize(
+    ("limit", "amount", "jobs", "said"),
+    [
+        (resource.RLIMIT_NOFILE, 39, "2", "ulimit -n 40"),
+        (resource.RLIMIT_NOFILE, 40, "2", ""),
+        *((resource.RLIMIT_AS, mib << 20, "1", "ulimit -v") for mib in (150, 230, 700)),
+        (resource.RLIMIT_AS, 800 << 20, "1", ""),
+    ],
+)
+def test_too_few_open_files_and_too_little_memory_are_a_sentence(tmp_path, folder, limit, amount, jobs, said):
     (tmp_path / "models.yml").write_text("[]")
     run = subprocess.run(
-        [sys.executable, "-m", "generators.cli", *COMPUTE, "r", "--jobs", "2"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == code, run.stderr
-    assert ("ulimit -n 40" in run.stderr) == (code == 2)
-
-
-@pytest.mark.parametrize("megabytes", [150, 230, 700, 800])
-def test_too_little_memory_is_a_sentence(tmp_path, folder, megabytes):
-    (tmp_path / "models.yml").write_text("[]")
-    run = subprocess.run(
-        [sys.executable, "-m", "generators.cli", *COMPUTE, "r"],
+        [sys.executable, "-m", "generators.cli", *COMPUTE, "r", "--jobs", jobs],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20)),
+        preexec_fn=lambda: resource.setrlimit(limit, (amount, amount)),
         capture_output=True,
         text=True,
         timeout=100,
-        check=False,
     )
     assert "Traceback" not in run.stderr
-    assert (run.returncode == 2 and "ulimit -v" in run.stderr) == (megabytes < 768)
+    assert run.returncode == (2 if said else 0) and said in run.stderr
 
 
 # Stored results
@@ -328,18 +305,10 @@ def test_too_little_memory_is_a_sentence(tmp_path, folder, megabytes):
 
 @pytest.fixture
 def stored(store):
-    """Return a store with a finding that has arrays, and a sound one beside it."""
     store.save_model(TINY)
     store.save_finding("tiny", record_of("0" * 64), ARRAYS)
     store.save_finding("tiny", record_of("1" * 64, "other"), ARRAYS)
     return store
-
-
-def forge(path, **changed):
-    """Change a stored result, with a digest that fits."""
-    content = {**json.loads(path.read_bytes()), **changed}
-    del content["sha256"]
-    path.write_text(as_json({**content, "sha256": content_digest(content)}))
 
 
 FORGERIES = [
@@ -352,15 +321,15 @@ FORGERIES = [
 @pytest.mark.parametrize(("name", "change", "said"), FORGERIES, ids=range(len(FORGERIES)))
 def test_forged_result_is_a_sentence(stored, name, change, said):
     path = stored.folder("tiny") / name
-    path.write_text(change) if isinstance(change, str) else forge(path, **change)
+    path.write_text(change) if isinstance(change, str) else reseal(path, **change)
     with pytest.raises(InputError, match=said):
         stored.model("tiny") if name == "model.json" else stored.finding("tiny", "toy")
 
 
 def test_stored_texts_lose_what_cannot_be_seen(stored):
     table = {"title": "T", "columns": ["a"], "rows": [["up\u202edown"], [["\u2066"]], [3]]}
-    forge(stored.folder("tiny") / "toy.json", tables={"t": table}, metrics={"a\u202e": {"b": ["\x1b[2J", 1.5]}})
-    forge(stored.folder("tiny") / "model.json", notes="up\u202edown\x1b[2J")
+    reseal(stored.folder("tiny") / "toy.json", tables={"t": table}, metrics={"a\u202e": {"b": ["\x1b[2J", 1.5]}})
+    reseal(stored.folder("tiny") / "model.json", notes="up\u202edown\x1b[2J")
     found = stored.finding("tiny", "toy")
     assert found.tables["t"].rows == (("up\ufffddown",), (["\ufffd"],), (3,))
     assert found.metrics == {"a\ufffd": {"b": ["\ufffd[2J", 1.5]}}
@@ -375,7 +344,6 @@ def npz(member, kind=zipfile.ZIP_STORED):
 
 
 FORGED_ARRAYS = {
-    "objects": npz(header("(1,)", "|O") + b"\x80\x04]\x94}\x94a."),
     "no zip": b"no zip at all",
     "bad crc": npz(header("(4,)") + b"\0" * 16).replace(b"\0" * 16, b"\0" * 15 + b"\1"),
     "2^40 numbers": npz(header("(1099511627776,)") + bytes(16)),
@@ -390,7 +358,7 @@ def test_forged_arrays_are_a_sentence(stored, how, monkeypatch):
     monkeypatch.setattr(npz_files, "LARGEST_UNPACKED", 2**21)
     (path,) = stored.folder("tiny").glob("toy.*.npz")
     path.write_bytes(FORGED_ARRAYS[how])
-    forge(stored.folder("tiny") / "toy.json", arrays_sha256=hashlib.sha256(FORGED_ARRAYS[how]).hexdigest())
+    reseal(path)
     with pytest.raises(InputError, match="damaged"):
         stored.load("tiny", "toy")
     assert [name for name, _ in verify(stored)] == ["tiny"]
@@ -413,7 +381,6 @@ def test_what_is_no_file_among_results_is_never_read(stored, name, kind):
 
 @pytest.mark.parametrize("kind", ["dead link", "hole"])
 def test_results_that_are_no_folder_are_a_sentence(tmp_path, kind):
-    """It was neither there nor could it be made, and both were tried for ever."""
     NO_FILES[kind](tmp_path / "results")
     with pytest.raises(AtlasError, match="can't be written"), Store(tmp_path / "results").locked("tiny"):
         pass
@@ -433,7 +400,6 @@ with Store(Path(sys.argv[1])).locked("tiny"):
 
 @pytest.fixture
 def held(store):
-    """Have another process hold the lock of a model's results."""
     process = subprocess.Popen([sys.executable, "-c", HOLDING, str(store.root)], cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"held\n"
     yield process
@@ -468,7 +434,6 @@ def test_where_everything_is_stored_no_lock_is_needed(store, compute, monkeypatc
 
 
 def test_a_report_copies_only_what_results_may_be(tmp_path):
-    """It filled the disk with what a link to a device gave, or a hole in a file."""
     for kind in NO_FILES.keys() - {"folder", "nothing", "odd name"}:
         NO_FILES[kind](tmp_path / kind)
     for name in ("a.json", "b.npz"):

@@ -94,7 +94,6 @@ def test_kill_before_a_replacement_or_removal_of_a_file_loses_nothing(world, ste
 
 
 def test_mark_that_can_t_be_removed_is_shown_in_a_sentence(world, steps):
-    """Who holds the lock is noted in a file, whose removal is the last that can fail."""
     taken, new = steps[OVER_OLD]
     last = max(at for at, kind in enumerate(taken, 1) if kind == "remove")
     assert world.outcome(crash.COMMANDS[OVER_OLD], new, last, "disk full")[0] == "sentence"
@@ -118,31 +117,24 @@ def test_damage_is_noticed(world, steps):
 
 
 @pytest.mark.parametrize("fault", crash.FAULTS)
-@pytest.mark.parametrize("at", [2, 3, 4])
-def test_disk_fails_as_it_should(tmp_path, fault, at):
+def test_disk_fails_as_it_should(tmp_path, fault):
     """A fault that never struck would prove nothing. Steps: a folder, a file opened, its bytes synced, its place."""
     (tmp_path / "old").write_text("before")
 
     def act():
-        disk = crash.FailingDisk(tmp_path, at, fault)
-        disk.install()
+        crash.FailingDisk(tmp_path, 2, fault).install()
         try:
             replace_file(tmp_path / "old", b"afterwards")
         except OSError as error:
-            return [errno.errorcode[error.errno], disk.steps]
-        return ["nothing", disk.steps]
+            return errno.errorcode[error.errno]
 
     ended = in_child(act, crash.SECONDS, GIBI)
-    too_late = "halfway" in fault and at > 2
-    if fault.startswith("killed") and not too_late:
-        assert ended.signal
-        left = [path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".old")]
-        whole, half = [b"afterwards"], [b"afterwards"[: crash.HALF]] if "halfway" in fault else []
-        assert left == {2: half, 3: whole, 4: whole}[at]
-    else:
-        assert ended.gave[0] == ("nothing" if too_late else errno.errorcode[crash.FAULTS[fault]])
-        assert ended.gave[1][:2] == ["mkdir", "open"]
-    assert (tmp_path / "old").read_text() == ("afterwards" if too_late else "before")
+    expected = crash.FAULTS[fault]
+    assert bool(ended.signal) == (expected is None)
+    assert ended.gave == (expected and errno.errorcode[expected])
+    left = [path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".old")]
+    assert left == ([b"afterwards"[: crash.HALF]] if fault == "killed halfway through a write" else [])
+    assert (tmp_path / "old").read_text() == "before"
 
 
 # Figures
@@ -150,10 +142,8 @@ def test_disk_fails_as_it_should(tmp_path, fault, at):
 
 @pytest.fixture
 def into(tmp_path, monkeypatch):
-    """Have figures written into a folder of the test."""
     monkeypatch.setattr(costs, "RESULTS", tmp_path)
     monkeypatch.setattr(fuzz, "RESULTS", tmp_path / "fuzz.json")
-    monkeypatch.setattr(costs, "CLUSTER_PYTHON", tmp_path / "not-there")
     monkeypatch.setattr(costs, "SMALL", TINY)
     return tmp_path
 
@@ -163,20 +153,12 @@ def test_figures_are_stored_and_read(into, monkeypatch):
     stored = json.loads((into / "bench.json").read_text())
     assert [row["way"] for row in stored["whole"]["rows"]] == ["one after another", "--jobs"]
     assert all(row["memory_mib"] > 50 and row["seconds"] > 0 for row in stored["whole"]["rows"])
-    assert {"helix", "outliers"} < {row["name"] for row in stored["findings"]["rows"]}
     monkeypatch.setitem(costs.SHAPES, "tiny", TINY)
     costs.large(["tiny"], ["gains"], write=True)
     assert json.loads((into / "large.json").read_text())["shapes"]["tiny"]["gains"]["mib"] > 50
     shutil.copy(ROOT / "results" / "fuzz.json", into)
     fuzz.fuzz(mutants=2, jobs=2, kind=["config"], write=True)
     assert sum(quality_reports.read(into, "fuzz").kinds["config"].values()) == 2
-
-
-def test_ways_that_leave_other_files_end_the_run(into, monkeypatch):
-    monkeypatch.setattr(costs, "timed", lambda place, way, *_: {"way": way, "seconds": 1.0})
-    monkeypatch.setattr(costs, "files", lambda results: {"a": results.name.encode()})
-    with pytest.raises(AssertionError, match="results differ"):
-        costs.whole(1, TINY)
 
 
 def test_two_builds_of_a_model_are_alike(tmp_path):
@@ -189,11 +171,6 @@ def test_two_builds_of_a_model_are_alike(tmp_path):
     assert len(built[0]) > 60
     assert sites.differing(*built) == []
     assert sites.differing({"a": b"1", "b": b"2", "c": b"3"}, {"a": b"1", "b": b"0", "d": b"3"}) == ["b", "c", "d"]
-
-
-def test_stored_figures_are_of_every_way():
-    stored = json.loads((ROOT / "results" / "bench.json").read_text())
-    assert {row["way"] for row in stored["whole"]["rows"]} >= {"one after another", "--jobs", "cluster"}
 
 
 @pytest.mark.parametrize("name", quality_reports.REPORTS)

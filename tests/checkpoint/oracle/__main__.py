@@ -33,19 +33,8 @@ def main() -> int:
         rows[which(row)] = row
         print(f"{case.name}: {'agrees' if row['largest_difference'] <= TOLERANCE else 'DIFFERS'}", file=sys.stderr)
     in_order = [rows[named(case)] for case in CASES if named(case) in rows]
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(
-        _lines(
-            {
-                **versions,
-                "tolerance": TOLERANCE,
-                "findings": len(ABOUT_WEIGHTS),
-                "columns": list(COLUMNS),
-                "rows": in_order,
-            }
-        ),
-        "utf-8",
-    )
+    head = {**versions, "tolerance": TOLERANCE, "findings": len(ABOUT_WEIGHTS), "columns": list(COLUMNS)}
+    RESULTS.write_text(_lines({**head, "rows": in_order}), "utf-8")
     return int(any(row["largest_difference"] > TOLERANCE for row in in_order))
 
 
@@ -71,12 +60,10 @@ def chosen(only: Iterable[str]) -> list[OracleCase]:
 
 
 def named(case: OracleCase) -> Name:
-    """Return by what a case and its row know one another."""
     return case.family, case.type, case.note or None
 
 
 def which(row: dict[str, Any]) -> Name:
-    """Return of which case a row is."""
     return row["family"], row["model_type"], row["variant"]
 
 
