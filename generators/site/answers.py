@@ -10,7 +10,7 @@ from generators.site.learned import Lesson
 from generators.site.pictures import Picture
 from generators.site.questions import Question, questions
 from generators.site.view import ModelPage, Section
-from generators.site.words import environment, first_sentences
+from generators.site.words import environment, first_sentence
 
 MOST_DRAWN = 6  # models whose figure a question's page shows
 
@@ -93,7 +93,7 @@ def _why_not(sections: Sequence[Section]) -> str:
 
 
 def _one_sentence(text: str) -> str:
-    return first_sentences(text, 1).rstrip(".")
+    return first_sentence(text).rstrip(".")
 
 
 def over_all(question: Question, lessons: Iterable[Lesson], pages: Sequence[ModelPage]) -> str:

@@ -23,7 +23,6 @@ from generators.site.api import write_api
 from generators.site.chances import chances, rules_by_finding
 from generators.site.drawn_pages import DrawnPage, drawing, page_of
 from generators.site.entities import Notable, write_like
-from generators.site.family import family_lessons
 from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
@@ -249,9 +248,7 @@ def _write_pages(
         if registry.series:
             shown = [one.series for one in series]
             waiting = [(one, len(registry.members(one))) for one in registry.series if one not in shown]
-            writer.write(
-                "series/index.md", "all_series.md.j2", series=series, waiting=waiting, family=family_lessons(series)
-            )
+            writer.write("series/index.md", "all_series.md.j2", series=series, waiting=waiting)
     else:
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)

@@ -48,7 +48,7 @@ class Caption:
     @property
     def shows(self) -> str:
         """Return the sentence that a caption begins with."""
-        return first_sentences(self.alt, 1)
+        return first_sentence(self.alt)
 
 
 def rules() -> tuple[Rule[Any], ...]:
@@ -89,7 +89,6 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "tex": formula,
         "bytes": in_bytes,
         "listed": listed_in_words,
-        "first_sentences": first_sentences,
     }
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {
@@ -138,8 +137,8 @@ def question(finding: str) -> str:
     return Markup(_words(finding).question()).striptags()
 
 
-def first_sentences(text: str, most: int) -> str:
-    return " ".join(SENTENCE.split(text)[:most])
+def first_sentence(text: str) -> str:
+    return SENTENCE.split(text)[0]
 
 
 def paragraphs(words: Markup) -> tuple[Markup, Markup]:

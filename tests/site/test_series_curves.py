@@ -155,7 +155,7 @@ def test_without_results_the_overview_says_what_waits(tmp_path):
     known, store, staging = trajectory(tmp_path, [0, 1], lambda step: None)
     assert write_series(known, store, staging, environment(), [], []) == []
     page = environment().get_template("all_series.md.j2")
-    text = page.render(root="../", series=[], family=[], waiting=[(known.series[0], 2)])
+    text = page.render(root="../", series=[], waiting=[(known.series[0], 2)])
     assert "<strong>A course</strong>, 2 models: When? <code>atlas compute course</code>" in text
 
 
