@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from generators.findings.measured import Measurements
 from generators.site.pictures import Picture, interactive_figures, pictures
 from generators.site.questions import questions
 from generators.site.staging import Staging
+from generators.site.words import in_millions
 
 PROBLEMS = {
     "missing": "Can't be computed from these weights.",
@@ -75,17 +76,6 @@ class Section:
         return self.missing and RUN in self.finding.needs
 
     @property
-    def why_untested(self) -> str:
-        """Return in a few words why a claim of it is untested."""
-        if self.not_applicable:
-            return "not applicable to this architecture"
-        if self.cannot_run:
-            return "not run"
-        if self.lacks_weights:
-            return "without the weights"
-        return "not decidable from what was measured" if self.record.status == "computed" else "not computed"
-
-    @property
     def missing(self) -> bool:
         """Return whether the checkpoint lacks what it needs."""
         return self.record.status == "missing" and self.stored
@@ -134,9 +124,7 @@ class ModelPage:
     def size(self) -> str:
         """Return how many parameters it has, in millions; "" where that isn't stated or its title says it."""
         count = self.stated_parameters
-        if count is None or SIZE.search(self.title):
-            return ""
-        return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
+        return "" if count is None or SIZE.search(self.title) else in_millions(count)
 
     @property
     def is_small(self) -> bool:
@@ -151,30 +139,10 @@ class ModelPage:
         return (self.stated_parameters or by_sizes) < FEWEST_PARAMETERS
 
     @cached_property
-    def applicable(self) -> list[Section]:
-        """Return the sections that have something to show, or to say that no other says."""
-        return [section for section in self.sections if not section.not_applicable and not section.missing]
-
-    @cached_property
-    def missing(self) -> dict[str, list[Section]]:
-        """Return the findings that these weights can't show, by the sentence that says why."""
-        return _by_reason(section for section in self.sections if section.missing)
-
-    @cached_property
     def texts(self) -> list[str]:
         """Return the texts that the model was run on, by name: one, unless results are of different times."""
         runs = (record.run for record in self.findings.findings.values())
         return list(dict.fromkeys(run["text"] for run in runs if run is not None and "text" in run))
-
-    @cached_property
-    def untested(self) -> dict[str, list[ClaimRecord]]:
-        """Return the claims that could not be tested, by why."""
-        found: dict[str, list[ClaimRecord]] = {}
-        for section in self.sections:
-            for claim in section.claims:
-                if claim.verdict == "untested":
-                    found.setdefault(section.why_untested, []).append(claim)
-        return found
 
     @cached_property
     def figures(self) -> dict[str, str]:
@@ -247,13 +215,6 @@ class Absent:
     @property
     def group(self) -> str:
         return self.model.group or "Other models"
-
-
-def _by_reason(sections: Iterable[Section]) -> dict[str, list[Section]]:
-    by_reason: dict[str, list[Section]] = {}
-    for section in sections:
-        by_reason.setdefault(section.record.reason or "", []).append(section)
-    return by_reason
 
 
 def all_models(registry: Registry, store: Store) -> Iterator[Model]:

@@ -77,8 +77,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
     made.filters |= {
         "number": number,
         "brief": brief,
-        "percent": percent,
-        "parameters": parameters,
+        "millions": in_millions,
         "share": share,
         "in_unit": in_unit,
         "in_units": in_units,
@@ -177,19 +176,13 @@ def brief(value: float | None) -> str:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
-def parameters(count: int) -> str:
-    """Return how many parameters a model has, in millions."""
+def in_millions(count: int) -> str:
     return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
 
 
 def listed_in_words(items: Iterable[Any]) -> Markup:
     """Return "a", "a and b" or "a, b and c", of words, numbers or markup."""
     return Markup(listed([escape(item if isinstance(item, str) else number(item)) for item in items]))
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent with one digit; never a minus nought."""
-    return f"{round(100 * share, 1) + 0:.1f}".replace("-", "−")
 
 
 def threshold_in_words(rule: Rule[Any]) -> str:
