@@ -44,7 +44,7 @@ def home_curves(pages: Sequence[ModelPage], staging: Staging) -> HomeCurves | No
     finding = next((one for one in FINDINGS if one.facts.curve is not None and one.facts.by_chance is not None), None)
     if finding is None:
         return None
-    found = [(page, section, picture) for page, section, picture in _drawn_of(finding, pages)]
+    found = list(_drawn_of(finding, pages))
     made = []
     for page, section, picture in found[:MOST]:
         curve = _curve(picture, staging)
@@ -79,7 +79,6 @@ def _by_chance(finding: Finding[object], pages: Sequence[ModelPage], staging: St
 
 
 def _draw(name: str, curve: NamedCurve, staging: Staging) -> DrawnFile:
-    content = curve.first, np.ascontiguousarray(curve.points).tobytes(), name == CHANCE
-    made_from = (content,)
+    made_from = curve.first, np.ascontiguousarray(curve.points).tobytes(), name == CHANCE
     draw = partial(small_multiples.draw_single, curve, grey=name == CHANCE)
     return drawn(f"figures/home/{name}", made_from, draw, staging)

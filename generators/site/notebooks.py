@@ -10,7 +10,6 @@ A cell that shows a figure or a table says in its metadata (`shows="..."`) what 
 """
 
 import html
-import json
 import os
 import platform
 import re
@@ -142,7 +141,7 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
         return _as_text(_unexecuted(notebook, sentence))
     name = _key(notebook, needs, folder)
     known = cache.get(name)
-    if known is not None and _is_json(known):
+    if known is not None:
         return known.decode()
     report(f"{notebook.name}: executing the notebook")
     _execute(parsed, notebook, folder)
@@ -150,14 +149,6 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
     text = _as_text(_described(parsed, notebook))
     cache.put(name, text.encode())
     return text
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        json.loads(data)
-    except ValueError:
-        return False
-    return True
 
 
 def _parsed(notebook: Notebook) -> tuple[Any, NotebookNeeds]:

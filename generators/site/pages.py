@@ -20,7 +20,7 @@ from generators.findings import FINDINGS
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.answers import answers, drawn_for, over_all
 from generators.site.api import write_api
-from generators.site.chances import chances, rules_by_finding
+from generators.site.chances import chances
 from generators.site.drawn_pages import DrawnPage, drawing, page_of
 from generators.site.entities import Notable, write_like
 from generators.site.generality import generality
@@ -38,9 +38,8 @@ from generators.site.staging import Staging
 from generators.site.statements import counts, statements
 from generators.site.stories import hero, stories
 from generators.site.view import Absent, ModelPage, all_models, counted
-from generators.site.words import environment
+from generators.site.words import environment, rules
 
-FEW = 6  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
 # What stands where a page was.
 MOVED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={to}">
@@ -217,23 +216,21 @@ def _write_pages(
     store: Store,
     series: Sequence[SeriesPage],
 ) -> None:
-    results = store.layers[-1].root
     learned = {f.name: list(lessons(f.rules, rendered.pages, rendered.in_series)) for f in FINDINGS}
     everything = [lesson for of_finding in learned.values() for lesson in of_finding]
-    shared = {
+    shared: dict[str, Any] = {
         "pages": rendered.pages,
         "counted": counted(rendered.pages),
         "of_series": rendered.in_series,
         "absent": rendered.absent,
         "registry": registry,
-        "rules": rules_by_finding(),
+        "rules": rules(),
         "findings": FINDINGS,
         "questions": questions(),
         "groups": grouped(FINDINGS),
         "notebooks": listed,
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
-        "brief_cells": len(rendered.pages) > FEW,
         "learned": learned,
         "general": generality(everything, rendered.pages),
         "over_all": {one.name: over_all(one, everything, counted(rendered.pages)) for one in questions()},
@@ -251,13 +248,14 @@ def _write_pages(
             writer.write("series/index.md", "all_series.md.j2", series=series, waiting=waiting)
     else:
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
-    bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
-    writer.write("about.md", "about.md.j2", bibtex=bibtex)
-    by_chance = chances(rules_by_finding(), rendered.pages)
-    reports = quality_reports.read_all(results)
-    writer.write("methods.md", "methods.md.j2", outdated=outdated(store), chances=by_chance, **reports)
+    writer.write("about.md", "about.md.j2", bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None))
+    reports = quality_reports.read_all(store.layers[-1].root)
+    writer.write("methods.md", "methods.md.j2", outdated=outdated(store), chances=chances(rendered.pages), **reports)
     writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
-    _write_questions(writer, rendered.pages)
+    writer.write("questions/index.md", "questions.md.j2")
+    for one in questions():
+        about = {"question": one, "answer": shared["over_all"][one.name], "drawn": drawn_for(one, rendered.pages)}
+        writer.write(f"questions/{one.name}.md", "question.md.j2", **about)
 
 
 def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
@@ -274,15 +272,3 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     for before, (to, title) in moved.items():
         up = "../" * (before.count("/") + 1)
         writer.staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))
-
-
-def _write_questions(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
-    writer.write("questions/index.md", "questions.md.j2")
-    for question in questions():
-        writer.write(
-            f"questions/{question.name}.md",
-            "question.md.j2",
-            question=question,
-            answer=writer.shared["over_all"][question.name],
-            drawn=drawn_for(question, pages),
-        )

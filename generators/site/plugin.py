@@ -140,22 +140,11 @@ def _file(name: str, folder: Path, config: MkDocsConfig) -> File:
 
 
 def with_theme_mended(html: str) -> str:
-    """Return a page of the theme with what every page of the site has otherwise."""
-    return with_scripts_known(with_own_palette(with_named_search(html)))
+    """Return a page of the theme whose search has a name, whose colors `scheme.js` chooses, and where scripts run.
 
-
-def with_named_search(html: str) -> str:
-    """Return a page whose search dialog has a name."""
-    return html.replace(f"{SEARCH}>", f'{SEARCH} aria-label="Search">')
-
-
-def with_own_palette(html: str) -> str:
-    """Return a page whose colours are chosen by `scheme.js`, which has nothing styled twice, and not by the theme."""
-    return html.replace(PALETTE, OWN_PALETTE)
-
-
-def with_scripts_known(html: str) -> str:
-    """Return a page that says at once that scripts run; said later, as the theme does, it is styled twice."""
+    Said later, as the theme does, that scripts run, and what the colours are, the page is styled twice.
+    """
+    html = html.replace(f"{SEARCH}>", f'{SEARCH} aria-label="Search">').replace(PALETTE, OWN_PALETTE)
     return SCOPE.sub(rf"\1,{SCRIPTS_RUN}", html, count=1)
 
 

@@ -265,8 +265,7 @@ def _line(row: Along, finding: Finding[Any]) -> VerdictLine | None:
 
 
 def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> DrawnFile:
-    made_from = name, drawn_from
-    return drawn(f"figures/series/{one.series.name}/{name}", made_from, partial(draw, *drawn_from), staging)
+    return drawn(f"figures/series/{one.series.name}/{name}", (name, drawn_from), partial(draw, *drawn_from), staging)
 
 
 def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:

@@ -102,6 +102,5 @@ def _turn(rows: Rows, onto: Rows) -> Float[Array, "3 3"]:
 def _picture(name: str, kind: FollowedCurve, found: Sequence[tuple[Place, Curve]], staging: Staging) -> DrawnFile:
     curves = [NamedCurve(number(place), curve.rows[0].first, curve.rows[0].points) for place, curve in found]
     content = [(one.name, one.first, np.ascontiguousarray(one.points).tobytes()) for one in curves]
-    made_from = (content,)
     path = f"figures/series/{name}/{kind.name}"
-    return drawn(path, made_from, partial(small_multiples.draw_small_multiples, curves), staging)
+    return drawn(path, content, partial(small_multiples.draw_small_multiples, curves), staging)

@@ -18,7 +18,7 @@ from generators.findings.facts import EntityKind
 from generators.findings.growing import NotMeasured, lacking
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
-from generators.site.pictures import Picture, interactive_figures, pictures
+from generators.site.pictures import Picture, pictures
 from generators.site.questions import questions
 from generators.site.staging import Staging
 from generators.site.words import in_millions
@@ -273,15 +273,11 @@ def model_page(
         why = f"({type(error).__name__})"
         damaged.append(f"{model.name}: the figures of {finding} can't be drawn from the stored arrays {why}.")
 
-    interactive = {} if in_series else interactive_figures(judged.findings, lost)
     sections: list[Section] = []
     for each in judged.findings:
         drawn: list[Picture] = []
-        if not in_series:
-            drawn = pictures(each, interactive, model.name, staging, lost)
-        elif not any(section.pictures for section in sections):
-            one = interactive_figures([each], lost)
-            drawn = pictures(each, one, model.name, staging, lost, signature_only=True)
+        if not in_series or not any(section.pictures for section in sections):
+            drawn = pictures(each, model.name, staging, lost, signature_only=in_series)
         claims = claims_about(each.finding.name, published)
         sections.append(Section(each.finding, each.record, claims, drawn, each.stored is not None, each.measured))
     return titled(published, model, sections, list(dict.fromkeys(damaged)))
