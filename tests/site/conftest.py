@@ -17,10 +17,15 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from generators.checkpoint.registry import FolderSource, Model, Registry
+from generators.compute.results import Store
 from generators.site.joined_files import joined, with_imports
+from generators.site.pages import render
+from generators.site.staging import Staging
 from tests.checkpoints import Sizes, write_checkpoint
+from tests.conftest import ROOT, without_figures
+from tests.site.made_up_series import made_up, winding
 
-ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "site_src" / "assets"
 NOISE = "pure-noise"
 Visit = Callable[..., Page]
@@ -99,6 +104,22 @@ def build(project: Path, address: str) -> None:
 def address(built_site: Path, shared: Path) -> str:
     """Return the address of the built site; knowing it, pages navigate without reloading."""
     return (shared / "address").read_text()
+
+
+@pytest.fixture(scope="session")
+def three_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the pages of two made-up models and of a member of a series, without figures."""
+    folder = tmp_path_factory.mktemp("three")
+    store, staging = Store(folder / "results"), Staging(folder / "pages", folder / "cache")
+    turns, models = {"one": 3.0, "two": 0.125, "member": 2.0}, []
+    for name, turn in turns.items():
+        made_up(store, name, {"helix": winding(turn)})
+        source = FolderSource(folder=folder)
+        models.append(Model(name=name, title=name, sources=(source,), only_in_series=name == "member"))
+    with pytest.MonkeyPatch.context() as patch:
+        without_figures(patch)
+        render(Registry(models=tuple(models)), store, staging, folder / "src")
+    return staging.folder
 
 
 def site_script() -> str:

@@ -1,19 +1,15 @@
 """The compare page as a reader uses it, and the matrix of the home page."""
 
-import html
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from generators.base.text import PARTS
-from generators.compute.records import ModelFindings
 from generators.findings import FINDINGS
 from generators.site.groups import GROUPS, group_of
-from generators.site.words import environment
 from tests.site.conftest import NOISE, SERIES_MEMBERS, Visit
 from tests.site.test_browser import PHONE, WIDE, until
 
@@ -211,13 +207,6 @@ def test_close_calls_are_found(visit: Visit, address: str, built_site: Path) -> 
     until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
     close = sum(claim["close"] for name in published(built_site) for claim in claims(built_site, name).values())
     assert shown(page) == close > 0
-
-
-def test_a_cell_of_a_matrix_of_few_models_has_the_sentence(stdlib_gpt2: ModelFindings) -> None:
-    module: Any = environment().get_template("macros.j2").make_module({"root": "", "whole": True})
-    claim = next(claim for claim in stdlib_gpt2.claims if claim.id == "three-components")
-    assert html.escape(claim.answer) in str(module.grid_cell(claim, "#"))
-    assert claim.answer not in str(module.grid_cell(claim, "#", brief=True))
 
 
 def test_a_cell_says_its_value_and_its_sentence(visit: Visit, address: str, built_site: Path) -> None:

@@ -133,15 +133,6 @@ def test_it_is_executed_again_with_another_version_of_a_library(site, cache, exe
     assert executed == ["count", "count"]
 
 
-def test_a_damaged_cache_is_made_again(site, cache, executed):
-    write_notebooks(site, cache)
-    (stored,) = cache.glob("*.ipynb")
-    stored.write_text("{")
-    write_notebooks(site, cache)
-    assert executed == ["count", "count"]
-    assert json.loads(stored.read_text())
-
-
 def test_an_error_is_a_sentence_and_costs_the_others_nothing(site, cache):
     site.write("notebooks/broken.py", "# %% [markdown]\n# # Broken\n\n# %%\n1 / 0\n")
     (sentence,) = write_notebooks(site, cache)

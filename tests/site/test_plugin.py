@@ -11,7 +11,7 @@ from mkdocs.config import load_config
 
 from generators.site import citing
 from generators.site.navigation import NAVIGATION
-from generators.site.plugin import GeneratedPages, NotebookPages, with_links_to_files, with_named_search
+from generators.site.plugin import GeneratedPages, NotebookPages, with_links_to_files, with_theme_mended
 
 SETTINGS = "site_name: Atlas\ndocs_dir: src\nsite_dir: site\ntheme: mkdocs\nplugins: [atlas-pages]\n"
 MENU = [{"Start": "index.md"}, {"Rooms": ["rooms/index.md", {"A kitchen": "rooms/kitchen.md"}]}, {"Ours": "ours.md"}]
@@ -134,8 +134,8 @@ def test_links_to_folders_lead_to_the_file_in_them(link, on_disk):
 
 def test_the_search_of_the_theme_gets_a_name():
     theme = '<div class="md-search" data-md-component="search" role="dialog"><label class="md-search__overlay">'
-    assert with_named_search(theme).count('role="dialog" aria-label="Search">') == 1
-    assert with_named_search("<div role='dialog'>") == "<div role='dialog'>"
+    assert with_theme_mended(theme).count('role="dialog" aria-label="Search">') == 1
+    assert with_theme_mended("<div role='dialog'>") == "<div role='dialog'>"
 
 
 def test_pages_that_are_no_notebooks_stay_as_they_are():

