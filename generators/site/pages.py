@@ -21,8 +21,8 @@ from generators.site import citing, data, notebooks, quality_reports
 from generators.site.answers import answers, drawn_for, over_all
 from generators.site.api import write_api
 from generators.site.chances import chances
-from generators.site.drawn_pages import DrawnPage, drawing, page_of
-from generators.site.entities import Notable, write_like
+from generators.site.drawn_pages import drawing, page_of
+from generators.site.entities import write_like
 from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
@@ -52,15 +52,13 @@ PROCESSES = os.cpu_count() or 1  # that draw figures
 class Rendered:
     """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
 
-    `in_series` are models that are shown on the page of their series; `entities` the channels, heads and tokens that
-    results name, by model with a page.
+    `in_series` are models that are shown on the page of their series.
     """
 
     pages: list[ModelPage]
     absent: list[Absent]
     damaged: list[str]
     in_series: list[ModelPage] = field(default_factory=list)
-    entities: dict[str, list[Notable]] = field(default_factory=dict)
 
 
 def render(
@@ -93,9 +91,9 @@ def render(
     _write_pages(rendered, registry, staging, templates, listed, store, series or ())
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write([*rendered.pages, *rendered.in_series], staging)
-    write_like(rendered.pages, rendered.entities, staging)
+    write_like(rendered.pages, staging)
     if whole:
-        write_search([*rendered.pages, *rendered.in_series], rendered.absent, rendered.entities, staging)
+        write_search([*rendered.pages, *rendered.in_series], rendered.absent, staging)
         write_api(rendered.pages, rendered.in_series, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_previews(rendered.pages, staging)
@@ -111,58 +109,34 @@ def _model_pages(
     report: Report,
 ) -> Rendered:
     rendered, whole = Rendered([], [], []), bool(templates.globals["whole"])
-    made = _drawn(registry, store, staging, unavailable, rendered, report, whole=whole)
-    rendered.in_series.extend(each.page for _, each in made if each.page.series_page is not None)
-    for model, each in made:
-        page = each.page
-        rendered.damaged.extend(page.damaged)
-        if page.series_page is not None:
-            continue
-        with _costing_only(model, rendered, report):
-            text = page_in_words(
-                page,
-                templates,
-                entities=each.entities,
-                in_series=series_of(model, registry, store) if whole else [],
-                seeds=seed_ranges(model, registry, store) if whole else {},
-            )
-            staging.write(f"models/{page.name}.md", text)
-            rendered.pages.append(page)
-            rendered.entities[page.name] = each.entities
-    return rendered
-
-
-def page_in_words(page: ModelPage, templates: jinja2.Environment, **about: Any) -> str:
-    """Return a model's page as Markdown; `about`: its entities, its series, how far its numbers range over seeds."""
-    answered = answers(page)
-    hero = next((one.pictures[0] for one in answered if one.pictures), None)
-    made = templates.get_template("model.md.j2")
-    return made.render(root="../../", page=page, answers=answered, hero=hero, **about)
-
-
-def _drawn(
-    registry: Registry,
-    store: Store,
-    staging: Staging,
-    unavailable: Mapping[str, str],
-    rendered: Rendered,
-    report: Report,
-    *,
-    whole: bool,
-) -> list[tuple[Model, DrawnPage]]:
-    """Draw what has results; return it by model. Models without a page go into `rendered`."""
-    made: list[tuple[Model, DrawnPage]] = []
     models = list(all_models(registry, store))
     with drawing(models, store, staging, PROCESSES, report, whole=whole) as draw:
         for model in models:
             with _costing_only(model, rendered, report):
-                series_page = _series_page(model, registry, store) if whole else None
-                found = page_of(model, draw(model), staging, unavailable.get(model.name), series_page)
-                if found is not None:
-                    made.append((model, found))
-                elif not model.only_in_series:
-                    rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
-    return made
+                drawn, why = draw(model), unavailable.get(model.name)
+                if drawn is None:
+                    if not model.only_in_series:
+                        rendered.absent.append(Absent(model, why or "It has no results yet."))
+                    continue
+                page = page_of(model, drawn, staging, why, _series_page(model, registry, store) if whole else None)
+                rendered.damaged.extend(page.damaged)
+                if page.series_page is not None:
+                    rendered.in_series.append(page)
+                    continue
+                in_series = series_of(model, registry, store) if whole else []
+                seeds = seed_ranges(model, registry, store) if whole else {}
+                text = page_in_words(page, templates, in_series=in_series, seeds=seeds)
+                staging.write(f"models/{page.name}.md", text)
+                rendered.pages.append(page)
+    return rendered
+
+
+def page_in_words(page: ModelPage, templates: jinja2.Environment, **about: Any) -> str:
+    """Return a model's page as Markdown; `about`: its series, how far its numbers range over seeds."""
+    answered = answers(page)
+    hero = next((one.pictures[0] for one in answered if one.pictures), None)
+    made = templates.get_template("model.md.j2")
+    return made.render(root="../../", page=page, answers=answered, hero=hero, **about)
 
 
 def _series_page(model: Model, registry: Registry, store: Store) -> str | None:

@@ -17,7 +17,6 @@ import yaml
 from generators.base.plain import as_json
 from generators.findings import FINDINGS
 from generators.site.addresses import PLACE
-from generators.site.entities import Notable
 from generators.site.glossary import PAGE, glossary
 from generators.site.locations import packaged
 from generators.site.questions import address_of
@@ -62,21 +61,9 @@ ASKED_AGAIN = (
 MENDED = {AMBIGUOUS: APART, ANY: ALL, WHOLE: BEGUN, ASKED: ASKED_AGAIN}
 
 
-def write_search(
-    pages: Sequence[ModelPage],
-    absent: Iterable[Absent],
-    entities: Mapping[str, Iterable[Notable]],
-    staging: Staging,
-) -> None:
-    """Write the entries beside the pages that they lead to.
-
-    Args:
-        pages: the models with results, members of series among them.
-        absent: the models without.
-        entities: those that results name, by model.
-        staging: where to write.
-    """
-    named = [entry for page in pages for entry in entries_of_model(page, entities.get(page.name, ()))]
+def write_search(pages: Sequence[ModelPage], absent: Iterable[Absent], staging: Staging) -> None:
+    """Write the entries beside the pages that they lead to; members of series are among `pages`."""
+    named = [entry for page in pages for entry in entries_of_model(page)]
     asked = [_entry(address_of(one), one.title, question(one.name)) for one in FINDINGS if not one.rules]
     staging.write(ENTRIES, as_json([*entries_of_glossary(), *asked, *named, *map(entry_of_absent, absent)]))
 
@@ -97,7 +84,7 @@ def entries_of_glossary() -> list[dict[str, Any]]:
     ]
 
 
-def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[str, Any]]:
+def entries_of_model(page: ModelPage) -> list[dict[str, Any]]:
     """Return an entry for every entity of a model that results name, and one that says where all others are.
 
     A member of a series has one entry in all: such models are many and much alike.
@@ -112,7 +99,7 @@ def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[
         *(
             # the theme doesn't find an entry that has a place behind a query
             _entry(f"{address}{one.address.partition('#')[0]}", f"{one.called} of {page.title}", one.says, BOOST)
-            for one in entities
+            for one in page.named
         ),
     ]
 

@@ -18,6 +18,7 @@ from generators.findings.facts import EntityKind
 from generators.findings.growing import NotMeasured, lacking
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
+from generators.site.addresses import Notable
 from generators.site.pictures import Picture, pictures
 from generators.site.questions import questions
 from generators.site.staging import Staging
@@ -100,6 +101,7 @@ class ModelPage:
     recipe: str | None = None
     stated_parameters: int | None = None
     series_page: str | None = None  # on which it is, and in no count of models; None with a page of its own
+    named: Sequence[Notable] = ()  # by its results
 
     @property
     def name(self) -> str:

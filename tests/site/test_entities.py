@@ -11,7 +11,8 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
-from generators.site.entities import Entities, Notable, entities, entity_files, write_like
+from generators.site.addresses import Notable
+from generators.site.entities import Entities, entities, entity_files, write_like
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
 from tests.site.conftest import ROOT
@@ -110,6 +111,7 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
         findings=SimpleNamespace(model=model),
         sections=sections_of(measured),
         claims={},
+        named=[],
         figures=FIGURES,
         measured={name: one.metrics for name, one in measured.items()},
         knows=lambda kind: any(kind in one.facts.entities for one in FINDINGS if one.name in measured),
@@ -257,15 +259,15 @@ def test_entities_that_results_name_are_listed_with_their_addresses():
 def test_an_entity_with_a_role_leads_to_those_of_other_models(tmp_path):
     pages = [page(), page()]
     for name, one in zip(("a", "b"), pages, strict=True):
-        one.name = name
+        one.name, one.named = name, entity_files(one)[1]
     staging = Staging(tmp_path, tmp_path / "cache")
-    write_like(pages, {one.name: entity_files(one)[1] for one in pages}, staging)
+    write_like(pages, staging)
     like = json.loads((tmp_path / "data/like.json").read_text())
     assert [(one["model"], one["index"]) for one in like["ln2"]] == [("a", 2), ("b", 2)]
     assert [one["index"] for one in like["positions"]] == [1, 1]
     assert not any("verdict" in one for one in like["ln2"])
     pages[1].claims = {"ln2-one-channel": SimpleNamespace(verdict="fails")}
-    write_like(pages, {one.name: entity_files(one)[1] for one in pages}, staging)
+    write_like(pages, staging)
     like = json.loads((tmp_path / "data/like.json").read_text())
     assert [one.get("verdict") for one in like["ln2"]] == [None, "fails"]
 
@@ -302,7 +304,7 @@ def test_words_that_readers_type_lead_to_the_glossary():
 def test_entities_join_the_index_of_the_search_as_text(tmp_path):
     staging = Staging(tmp_path / "pages", tmp_path / "cache")
     one = Notable("token", 5, HOSTILE, "?token=5#things", "It never occurs.")
-    write_search([page()], [], {"planted": [one]}, staging)
+    write_search([SimpleNamespace(**{**vars(page()), "named": [one]})], [], staging)
     index = tmp_path / "site" / INDEX
     index.parent.mkdir(parents=True)
     before = [
@@ -330,7 +332,7 @@ def test_a_site_without_a_search_stays_as_it_is(tmp_path):
 
 def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     one = Notable("channel", 138, None, "?channel=138#things", "ln2 gives it the largest gain in 9 of 12 layers.")
-    [_, figure, entry] = entries_of_model(page(), [one])
+    [_, figure, entry] = entries_of_model(SimpleNamespace(**{**vars(page()), "named": [one]}))
     assert figure["location"] == "models/planted/#figure-curve"
     assert figure["title"] == "Figure 1, “The curve”, Planted &lt;b&gt;"
     assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"

@@ -33,7 +33,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def serving(site: Path, model: Any) -> AbstractContextManager[str]:
     files, named = entity_files(model)
-    write_like([model], {model.name: named}, Staging(site, site / "cache"))
+    model.named = named
+    write_like([model], Staging(site, site / "cache"))
     for path, content in files.items():
         Staging(site, site / "cache").write(path, content)
     return served_section(site, environment().from_string(SECTION).render(page=model, entities=named, root="../../"))
