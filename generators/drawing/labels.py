@@ -96,7 +96,6 @@ def _places(x: float, y: float, width: float) -> Iterator[tuple[Box, tuple[float
 
 
 def _width(text: str) -> float:
-    """Return how wide a label is, in points."""
     font = _font()
     font.set_size(SIZE, 72)
     font.set_text(text)

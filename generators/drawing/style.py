@@ -64,7 +64,6 @@ def house_style() -> Any:
 
 
 def canvas(width: float, height: float) -> Any:
-    """Return an empty matplotlib figure of the house style; sizes in inches."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -6,12 +6,10 @@ PLACE = "things"  # the section of a model's page where links lead without the s
 
 
 def query(kind: str, index: int | str) -> str:
-    """Return the link to a thing from its model's page."""
     return f"?{kind}={index}#{PLACE}"
 
 
 def query_of_head(layer: int, head: int) -> str:
-    """Return the link to a head from its model's page."""
     return query("head", f"{layer}.{head}")
 
 
@@ -32,6 +30,5 @@ class Notable:
 
     @property
     def called(self) -> str:
-        """Return what the entity is called: Channel 138, Head L0H7, Token 262 ␠the."""
         parts = [self.kind.capitalize(), "" if self.kind == "head" else str(self.index), self.name or ""]
         return " ".join(part for part in parts if part)

@@ -63,7 +63,6 @@ def drawn_for(question: Question, pages: Sequence[ModelPage]) -> list[tuple[Mode
 
 
 def answers(page: ModelPage) -> list[QuestionAnswer]:
-    """Return what one model answers to each question."""
     return [_answer(question, page) for question in questions()]
 
 
@@ -82,7 +81,6 @@ def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
 
 
 def _why_not(sections: Sequence[Section]) -> str:
-    """Return in a sentence why a question has no answer."""
     if any(section.lacks_weights for section in sections):
         return "The weights that we have can't tell"
     if any(section.cannot_run for section in sections):

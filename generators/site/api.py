@@ -34,7 +34,6 @@ Row = Mapping[str, Any]
 
 
 def write_api(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], staging: Staging) -> None:
-    """Write every file, the index of them, and their schema."""
     table = rows(pages, in_series)
     every = [*pages, *in_series]
     files = {

@@ -33,7 +33,6 @@ class Made:
 
     @property
     def sentences(self) -> list[str]:
-        """Return a sentence for everything that went wrong."""
         return [*self.failures, *self.rendered.damaged]
 
 

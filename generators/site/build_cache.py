@@ -68,7 +68,6 @@ def alone(cache: Path, site: Path) -> Iterator[None]:
 
 
 def is_built(made_from: str, workshop: Workshop) -> bool:
-    """Return whether the site is what was built from this."""
     if not (workshop.site / "index.html").is_file():
         return False
     return _cache(workshop).get(key(made_from, digests.of_folder(workshop.site))) is not None

@@ -22,7 +22,6 @@ class ClaimChance:
 
     @property
     def nulls(self) -> list[str]:
-        """Return what was drawn, where anything was."""
         return list(dict.fromkeys(claim.chance.null for claim in self.tested if claim.chance))
 
     @property
@@ -53,7 +52,6 @@ class Chances:
 
     @property
     def expected(self) -> float:
-        """Return how many of them would hold by chance at most, were there nothing to find in any."""
         return SHARE * len(self.drawn)
 
     @property

@@ -27,7 +27,6 @@ class Change:
 
     @property
     def held(self) -> int:
-        """Return how many claims hold in the reference."""
         return len(self.retained) + len(self.lost) + len(self.untested)
 
 
@@ -37,7 +36,6 @@ def verdict(row: Along, place: Place) -> str:
 
 
 def change(rows: Sequence[Along], reference: Place, place: Place) -> Change:
-    """Return what became of claims at a place, beside those of the reference."""
     sorted_out: dict[str, list[Along]] = {
         kind: [] for kind in ("retained", "lost", "gained", "alike", "untested", "new")
     }

@@ -114,7 +114,6 @@ class Entities:
 
 
 def entities(page: ModelPage, kind: EntityKind) -> Entities:
-    """Return what findings say of a model's entities of one kind."""
     model = page.findings.model
     n_heads = model.n_layer * model.n_head
     counts = {"channel": model.d_model, "head": n_heads, "position": model.n_ctx, "token": model.vocab_size}

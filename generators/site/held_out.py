@@ -75,7 +75,6 @@ class Recorded(BaseModel):
 
     @property
     def loss(self) -> LossMean:
-        """Return the loss; its interval is over windows."""
         windows = np.array(self.held_out_window_losses)
         return over_windows(windows) if len(windows) else LossMean(self.held_out_loss, None)
 
@@ -87,7 +86,6 @@ class Recorded(BaseModel):
 
 
 def over_windows(values: Float[Array, " windows"]) -> LossMean:
-    """Return the mean of `values` with 1.96 standard errors to either side."""
     mean = float(values.mean())
     if len(values) < 2:
         return LossMean(mean, None)
@@ -136,7 +134,6 @@ def _measured(members: Sequence[SeriesMember]) -> Losses | None:
 
 
 def _text_losses(member: SeriesMember) -> Iterator[TextLoss]:
-    """Yield the loss of a model that a finding measured, if one did."""
     for judged in member.judged.findings:
         if judged.finding.facts.loss is not None and judged.measured is not None:
             yield judged.finding.facts.loss(judged.measured.metrics)

@@ -63,7 +63,6 @@ def _drawn_of(finding: Finding[object], pages: Sequence[ModelPage]) -> Iterator[
 
 
 def _curve(picture: Picture, staging: Staging) -> NamedCurve | None:
-    """Return the curve that an interactive figure was written from; None where that file isn't there."""
     path = staging.folder / (picture.data or "")
     if not path.is_file():
         return None

@@ -53,13 +53,10 @@ SCOPED_STYLE = re.compile(r"<style scoped>.*?</style>", re.DOTALL)
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook as its author wrote it."""
-
     source: Path
 
     @property
     def name(self) -> str:
-        """Return its name, which is also its page's."""
         return self.source.stem
 
     @property
@@ -240,7 +237,6 @@ def _figure(svg: str, shows: str) -> str:
 
 
 def _table(table: str, shows: str) -> str:
-    """Return a table that scrolls inside itself and can be reached by keyboard."""
     plain = SCOPED_STYLE.sub("", table).replace(' border="1"', "").strip()
     return f'<div class="atlas-scroll" role="region" aria-label="{html.escape(shows)}" tabindex="0">{plain}</div>'
 

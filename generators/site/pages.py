@@ -168,8 +168,6 @@ def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[
 
 @dataclass(frozen=True)
 class PageWriter:
-    """Writes pages from templates; `shared` is what all templates may name."""
-
     staging: Staging
     templates: jinja2.Environment
     shared: dict[str, Any]
@@ -233,7 +231,6 @@ def _write_pages(
 
 
 def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
-    """Write the pages about all models together, which a report on one does without."""
     pages = rendered.pages
     writer.write("index.md", "home.md.j2", curves=home_curves(pages, writer.staging), stories=stories(pages))
     writer.write("models/index.md", "models.md.j2")

@@ -124,7 +124,6 @@ def _nothing_collected() -> Iterator[None]:
 
 
 def _made_from(judged: JudgedFinding, figure: Figure) -> tuple[str, ...]:
-    """Return the digest of what is drawn, which figure it is, and the digest of the code that draws."""
     finding: Any = judged.finding
     measured = judged.stored.digest() if judged.stored else ""
     return measured, figure.name, digests.of_drawing(f"findings/{finding.name}")

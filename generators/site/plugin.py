@@ -45,8 +45,6 @@ log = get_plugin_logger(__name__)
 
 
 class PagesConfig(Config):  # type: ignore[no-untyped-call]
-    """Where the generated pages are, and whether the site will be opened from the disk."""
-
     folder = config_options.Type(str, default=".pages")
     from_disk = config_options.Type(bool, default=False)
 
@@ -57,14 +55,12 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
     previews: Mapping[str, Mapping[str, str]]
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
-        """Take over the menu."""
         folder = self._folder(config)
         if (folder / NAVIGATION).is_file():
             config.nav = read_navigation(folder)
         return config
 
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
-        """Return the hand-written files and the generated ones."""
         folder = self._folder(config)
         self.previews = read_previews(folder)
         if self.config.from_disk:
@@ -93,24 +89,20 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         return context
 
     def on_page_content(self, html: str, *, page: Any, **_: Any) -> str:
-        """Let the first use of every word of the glossary lead there."""
         if page.url == PAGE:
             return html
         return with_terms(html, get_relative_url(PAGE, page.url))
 
     def on_post_template(self, output: str, **_: Any) -> str:
-        """Name the search and take over the palette of a page that is no document, too."""
         return with_theme_mended(output)
 
     def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
-        """Name the search, take over the palette, say what the page is; let links name files where none serves."""
         output = without_indents(with_its_scripts(with_theme_mended(output)))
         output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Add words of the glossary and entities to the index that the theme wrote."""
         add_entries(self._folder(config), Path(config.site_dir))
         mend_lunr(Path(config.site_dir))
 

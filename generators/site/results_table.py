@@ -33,8 +33,6 @@ IN_PARQUET: Mapping[Kind, str] = {
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """What a row is made from: a claim, its rule, its finding, its model."""
-
     page: ModelPage
     in_series: bool
     section: Section
@@ -67,7 +65,6 @@ class Column:
         return attrgetter(self.of)(row) if isinstance(self.of, str) else self.of(row)
 
     def described(self) -> dict[str, str | None]:
-        """Return the column's entry in the dictionary."""
         return {
             "name": self.name,
             "type": self.kind,
@@ -272,12 +269,10 @@ def rows(pages: Iterable[ModelPage], in_series: Iterable[ModelPage] = ()) -> lis
 
 
 def dictionary() -> dict[str, Any]:
-    """Return what the columns mean, as `dictionary.json` has it."""
     return {"row": ROW, "columns": [column.described() for column in COLUMNS]}
 
 
 def as_lines(table: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as a JSON array with a line for each."""
     return "[\n" + ",\n".join(as_compact_json(row) for row in table) + "\n]\n"
 
 
@@ -301,7 +296,6 @@ def as_parquet(table: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def write_table(pages: Iterable[ModelPage], in_series: Iterable[ModelPage], staging: Staging) -> None:
-    """Write the table in both forms, and its dictionary."""
     table = rows(pages, in_series)
     staging.write(JSON_FILE, as_lines(table))
     staging.write(DICTIONARY_FILE, as_json(dictionary()))

@@ -76,7 +76,6 @@ def entry_of_absent(absent: Absent) -> dict[str, Any]:
 
 
 def entries_of_glossary() -> list[dict[str, Any]]:
-    """Return an entry for every word of the glossary, with its other spellings and the words akin to it."""
     return [
         _entry(f"{PAGE}#{term.id}", term.term, " ".join([term.says, f"Also: {', '.join(more)}." if more else ""]))
         for term in glossary()
@@ -146,7 +145,6 @@ def mend_lunr(site: Path) -> None:
 
 
 def answers() -> dict[str, list[str]]:
-    """Return the words for which a place is the answer, by its address."""
     said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
     of_findings = {address_of(finding): [*finding.words.search] for finding in FINDINGS if finding.words.search}
     return {one["at"]: one["words"] for one in said} | of_findings
@@ -174,7 +172,6 @@ def answering(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str
 
 
 def letters(name: str) -> str:
-    """Return a name's letters and digits alone."""
     return re.sub(r"\W", "", name)
 
 

@@ -60,8 +60,6 @@ class BeyondSeeds:
 
 @dataclass(frozen=True)
 class SeriesPage:
-    """All that a series' page is made from."""
-
     series: Series
     places: tuple[Place, ...]  # of all its models
     members: tuple[SeriesMember, ...]  # of those with results
@@ -88,7 +86,6 @@ class SeriesPage:
 
     @cached_property
     def rows(self) -> list[Along]:
-        """Return every claim that some model can test, in the order of the site."""
         return [row for rows in self._by_finding.values() for row in rows if row.tested]
 
     def panels(self, finding: Finding[Any]) -> list[EffectPanel]:
@@ -101,7 +98,6 @@ class SeriesPage:
 
     @property
     def has_reference(self) -> bool:
-        """Return whether there are results of the model that the others were changed from."""
         return self.series.reference in [member.place for member in self.members]
 
     @property
@@ -140,7 +136,6 @@ class SeriesPage:
 
     @property
     def comparable(self) -> list[Along]:
-        """Return the claims that two models or more can test."""
         return [row for row in self.rows if len(row.tested) > 1]
 
     @property
@@ -157,7 +152,6 @@ class SeriesPage:
 
     @property
     def emergence(self) -> "Emergence":
-        """Return since when the claims hold that hold at the last step, and which hold at no step."""
         found: dict[str, list[Along]] = {
             kind: [] for kind in ("always", "late", "before", "after", "unknown", "never")
         }
@@ -245,7 +239,6 @@ def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
 
 
 def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
-    """Draw all verdicts along a training, below its loss."""
     if one.series.along != "step" or not one.ends:
         return None
     named = [_line(row, finding) for finding in one.shown for row in one.claims(finding) if row.tested]

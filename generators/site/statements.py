@@ -66,8 +66,6 @@ class Statement:
 
 @dataclass(frozen=True)
 class Source:
-    """A text and its statements."""
-
     title: str
     statements: tuple[Statement, ...]
 
@@ -77,7 +75,6 @@ class Source:
 
 
 def counts(sources: Sequence[Source]) -> dict[Where, int]:
-    """Return how many statements of some sources are answered where; each counts once."""
     found = Counter(one.where for source in sources for one in source.statements)
     return {where: found[where] for where in WHERE}
 

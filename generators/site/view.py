@@ -63,7 +63,6 @@ class Section:
 
     @property
     def not_applicable(self) -> bool:
-        """Return whether the architecture has nothing that the finding is about."""
         return self.record.status == "not_applicable"
 
     @property
@@ -78,12 +77,10 @@ class Section:
 
     @property
     def missing(self) -> bool:
-        """Return whether the checkpoint lacks what it needs."""
         return self.record.status == "missing" and self.stored
 
     @property
     def signature(self) -> Picture | None:
-        """Return the picture that the finding's own page shows."""
         return next((picture for picture in self.pictures if picture.name == self.finding.signature), None)
 
 
@@ -105,7 +102,6 @@ class ModelPage:
 
     @property
     def name(self) -> str:
-        """Return the model's name, which is also its page's."""
         return self.findings.model.name
 
     @property
@@ -142,7 +138,6 @@ class ModelPage:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Return the texts that the model was run on, by name: one, unless results are of different times."""
         runs = (record.run for record in self.findings.findings.values())
         return list(dict.fromkeys(run["text"] for run in runs if run is not None and "text" in run))
 
@@ -174,12 +169,10 @@ class ModelPage:
 
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:
-        """Return the model's claims by id."""
         return {claim.id: claim for claim in self.findings.claims}
 
     @cached_property
     def measured(self) -> dict[str, Any]:
-        """Return the numbers of every finding that was computed, by its name."""
         records = {name: record.metrics for name, record in self.findings.findings.items()}
         return {name: metrics for name, metrics in records.items() if metrics is not None}
 
@@ -189,12 +182,10 @@ class ModelPage:
 
     @property
     def computed_on(self) -> str | None:
-        """Return the date of the latest finding."""
         return max(self._dates, default=None)
 
     @property
     def computed_from(self) -> str | None:
-        """Return the date of the earliest finding."""
         return min(self._dates, default=None)
 
     @property
@@ -209,8 +200,6 @@ def counted(pages: Sequence[ModelPage]) -> list[ModelPage]:
 
 @dataclass(frozen=True)
 class Absent:
-    """A model of the registry without a page, and why."""
-
     model: Model
     reason: str
 

@@ -52,7 +52,6 @@ class Caption:
 
 
 def rules() -> tuple[Rule[Any], ...]:
-    """Return the rules of all claims, in the order of the site."""
     return tuple(rule for finding in FINDINGS for rule in finding.rules)
 
 
@@ -164,7 +163,6 @@ def _words(finding: str) -> Any:
 
 @cache
 def _shared() -> jinja2.Environment:
-    """Return one environment for all findings: what they import is compiled once."""
     return environment()
 
 

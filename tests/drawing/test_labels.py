@@ -38,13 +38,11 @@ def axes(limits=(0, 1)):
 
 
 def boxes(ax):
-    """Return where the labels stand, drawn, in pixels."""
     ax.figure.draw_without_rendering()
     return {text.get_text(): text.get_window_extent() for text in ax.texts}
 
 
 def annotated(points, texts, dots=()):
-    """Return the labels that were written in axes from 0 to 1, and where."""
     ax = axes()
     annotate(ax, np.array(points, float), texts, np.array([*points, *dots], float))
     return boxes(ax), ax.get_window_extent()

@@ -12,7 +12,6 @@ INK, INK_DARK = (43, 47, 54), (213, 216, 222)
 
 
 def drawn():
-    """Return a figure with words, a line, and a cloud that is drawn as a picture."""
     figure = style.canvas(4, 3)
     ax = figure.add_subplot()
     rng = np.random.default_rng(0)

@@ -44,7 +44,6 @@ SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that all processes of pytest-xdist have in common."""
     own = tmp_path_factory.getbasetemp()
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
@@ -62,7 +61,6 @@ def built_site(shared: Path) -> Path:
 
 
 def start_server(folder: Path) -> str:
-    """Serve a folder until all processes of the tests have ended; return its address."""
     tests = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     program = f"from tests.site.conftest import serve_along; serve_along({str(folder)!r}, {tests})"
     command = [sys.executable, "-c", program]
@@ -80,7 +78,6 @@ def serve_along(folder: str, process: int) -> None:
 
 
 def build(project: Path, address: str) -> None:
-    """Copy what a site is made from, with a checkpoint of noise beside it, and build the site at its address."""
     shutil.rmtree(project, ignore_errors=True)
     project.mkdir()
     for name in ("mkdocs.yml", "models.yml", "series.yml"):
@@ -102,7 +99,6 @@ def build(project: Path, address: str) -> None:
 
 @pytest.fixture(scope="session")
 def address(built_site: Path, shared: Path) -> str:
-    """Return the address of the built site; knowing it, pages navigate without reloading."""
     return (shared / "address").read_text()
 
 
@@ -123,12 +119,10 @@ def three_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def site_script() -> str:
-    """Return the script of all pages, as pages get it."""
     return joined(with_imports(ASSETS / "site.js"), first=True)
 
 
 def executable() -> str | None:
-    """Return where Chromium is, None where it isn't installed."""
     at_hand = (shutil.which(name) for name in ("chromium-headless-shell", "chromium"))  # the first takes a tenth
     path = os.environ.get("ATLAS_CHROMIUM") or next(filter(None, at_hand), "")
     return path if Path(path).is_file() else None
@@ -136,7 +130,6 @@ def executable() -> str | None:
 
 @contextmanager
 def started_browser(path: str) -> Iterator[Browser]:
-    """Start Chromium without a screen."""
     arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
     # WebGL without a graphics card; pages themselves are put together faster without it.
     arguments += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-gpu-compositing"]
@@ -148,7 +141,6 @@ def started_browser(path: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Start Chromium without a screen."""
     path = executable()
     if path is None:
         pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
@@ -202,8 +194,6 @@ def visit(browser: Browser) -> Iterator[Visit]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Serve a folder on this machine; give its address."""
-
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
@@ -216,7 +206,6 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def served_section(site: Path, section: str) -> Iterator[str]:
-    """Serve a page of the model `planted` that holds nothing but a section, without a theme; give its address."""
     page = site / "models" / "planted" / "index.html"
     for folder in (page.parent, site / "assets"):
         folder.mkdir(parents=True)

@@ -105,7 +105,6 @@ def test_every_page_is_sound(browser: Browser, address: str, built_site: Path, p
 
 
 def fits_both(page: Page) -> None:
-    """Hold a page to the width of a phone and of a wide screen."""
     for viewport in (PHONE, WIDE):
         page.set_viewport_size(viewport)
         width = page.evaluate("document.documentElement.scrollWidth")

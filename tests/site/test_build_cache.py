@@ -20,7 +20,6 @@ MADE_OF = ("src/page.md", "mkdocs.yml", "models.yml", RECORD, "results/gpt2/heli
 
 @pytest.fixture
 def workshop(tmp_path: Path) -> Workshop:
-    """Return a site that was made, with everything that it was made from."""
     made = Workshop(*(tmp_path / name for name in ("src", "mkdocs.yml", "pages", "cache", "site")))
     files = (*MADE_OF, "pages/index.md", "site/index.html", "site/deep/figure.svg")
     write(tmp_path, {path: path for path in files})

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.browser
 
 
 def offered(site: Path) -> set[str]:
-    """Return the models that pages of models offer to compare with others."""
     pages = [path.read_text() for kind in ("models", "series") for path in (site / kind).glob("*/index.html")]
     return {name for page in pages for name in re.findall(r'href="[^"]*compare/\?a=([\w.-]+)"', page)}
 
@@ -143,14 +142,12 @@ def test_without_scripts_the_compare_page_says_where_to_look(visit: Visit, addre
 
 
 def heads(page: Page) -> list[str]:
-    """Return the claims that the matrix shows."""
     # Text of what isn't laid out yet is known all the same.
     claims = page.locator("table.claims-grid thead th.claim:not([hidden])")
     return [text.strip() for text in claims.all_text_contents()]
 
 
 def shown(page: Page) -> int:
-    """Return how many cells are in full color."""
     return page.locator("table.claims-grid tr:not([hidden]) > td.cell:not([hidden], .is-faded)").count()
 
 
@@ -165,7 +162,6 @@ def published(site: Path) -> list[str]:
 
 
 def test_every_claim_is_in_view_at_1280_pixels_and_on_a_phone(visit: Visit, address: str) -> None:
-    """On the wide screen heads are slanted; on the narrow one the matrix is transposed. Neither scrolls sideways."""
     rules = [rule.short for finding in FINDINGS for rule in finding.rules]
     for viewport in ({"width": 1280, "height": 800}, PHONE):
         page = visit(f"{address}matrix/", viewport=viewport, sound=False)

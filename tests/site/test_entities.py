@@ -341,7 +341,6 @@ def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
 
 @pytest.mark.parametrize(("windows", "said"), [(4, ", on 4 of 32 windows"), (32, "")])
 def test_what_holding_a_channel_costs_is_shown_with_its_unit(windows, said):
-    """Of wide models every channel is held on fewer windows than those that findings name: that is said."""
     tables = {
         "channels": Table("held", WHY, ((7, "position", 0.5, 0.25, 0.75),)),
         "swept": Table("all held", SWEPT, ((3, 0.125, None), (7, 0.4, None))),

@@ -26,7 +26,6 @@ SECTION = """{% import "entities.md.j2" as named with context %}<h1>Planted</h1>
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve a page of a planted model, without a theme, and return its address."""
     with serving(tmp_path_factory.mktemp("site"), page()) as address:
         yield address
 
@@ -41,7 +40,6 @@ def serving(site: Path, model: Any) -> AbstractContextManager[str]:
 
 
 def named(page: Page, name: str) -> Locator:
-    """Unfold the list of what results name, and return the link to one of them."""
     page.locator("details.which").evaluate("list => { list.open = true; }")
     return page.get_by_role("link", name=name, exact=True)
 
@@ -51,7 +49,6 @@ def panel(page: Page) -> Locator:
 
 
 def reported(page: Page) -> str:
-    """Return what the panel says once it has fetched it."""
     expect(panel(page)).not_to_contain_text("Fetching")
     return panel(page).inner_text()
 

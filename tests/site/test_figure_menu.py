@@ -21,7 +21,6 @@ MODEL = "all-minilm-l6-v2"
 
 
 def menu_of(page: Page, name: str) -> tuple[Locator, Locator]:
-    """Return a live figure and its opened menu."""
     figure = alive(page, name)
     menu = figure.locator("details.figure-menu")
     menu.locator("summary").click()
@@ -29,7 +28,6 @@ def menu_of(page: Page, name: str) -> tuple[Locator, Locator]:
 
 
 def saved(page: Page, menu: Locator, kind: str) -> tuple[str, bytes]:
-    """Return the name and content of what a button saves."""
     with page.expect_download() as waiting:
         menu.get_by_role("button", name=kind, exact=True).click()
     return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()

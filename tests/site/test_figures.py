@@ -31,7 +31,6 @@ def model_page(visit: Visit, address: str, name: str = "gpt2", **context: object
 
 
 def alive(page: Page, data: str) -> Locator:
-    """Scroll to the figure of some data and wait until it is interactive."""
     figure = page.locator(f'figure[data-interactive$="{data}.json"]')
     figure.scroll_into_view_if_needed()
     page.locator(f'figure.is-live[data-interactive$="{data}.json"] canvas[width]').wait_for()
@@ -39,13 +38,11 @@ def alive(page: Page, data: str) -> Locator:
 
 
 def figure_of(visit: Visit, address: str, data: str, name: str = "gpt2", **context: object) -> tuple[Page, Locator]:
-    """Return a model's page, and a figure on it that is interactive."""
     page = model_page(visit, address, name, **context)
     return page, alive(page, data)
 
 
 def of(figure: Locator, what: str) -> Any:
-    """Return something of what a live figure keeps: `drawn.state()`, say."""
     return figure.evaluate(f"figure => {{ const drawn = figure.atlas; return {what}; }}")
 
 
@@ -59,7 +56,6 @@ def eye(figure: Locator) -> list[float]:
 
 
 def ink_of(figure: Locator) -> str:
-    """Return the colour of the text that a figure draws."""
     found = re.search(r'<text [^>]*fill="(#\w+)"', of(figure, "drawn.svg('')"))
     assert found
     return found[1]
@@ -359,12 +355,10 @@ def test_the_numbers_of_a_figure_are_few(built_site: Path) -> None:
 
 
 def data_of(page: Page, figure: str, model: str = "all-minilm-l6-v2") -> dict:
-    """Return the numbers that a figure is drawn from."""
     return json.loads(page.evaluate(f"fetch('../../data/{model}/{figure}.json').then(r => r.text())"))
 
 
 def wait_for(page: Page, figure: Locator, what: str, expected: object) -> None:
-    """Wait until something that a plot draws is as expected."""
     until(
         page,
         "([figure, expected]) => { const drawn = figure.atlas;"
@@ -484,7 +478,6 @@ def test_figures_of_runs_fit_and_axe_finds_nothing(
 
 
 def test_an_img_shows_it_on_light_and_by_its_address_on_dark(browser: Browser, tmp_path: Path) -> None:
-    """As a page shows it: in an `<img>`, whatever the reader's system prefers."""
     (tmp_path / "one.svg").write_bytes(svg(drawn()))
     (tmp_path / "page.html").write_text(
         '<body style="margin:0"><img src="one.svg"><img src="one.svg#dark"><canvas></canvas>', "utf-8"

@@ -47,7 +47,6 @@ def general(*pages, in_series=()):
 
 
 def said(macro, *facts):
-    """Return what the page says of a claim over all models."""
     return unescape(str(getattr(environment().get_template("lessons.j2").module, macro)(*facts)).rstrip("\n"))
 
 

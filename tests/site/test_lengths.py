@@ -35,7 +35,6 @@ class Visible(HTMLParser):
         self.text: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note an element that begins."""
         found = dict(attrs)
         unseen = tag in UNSEEN or "hidden" in found or found.get("aria-hidden") == "true"
         unseen = unseen or bool(UNSEEN_CLASSES & {*(found.get("class") or "").split()})
@@ -43,7 +42,6 @@ class Visible(HTMLParser):
             self.open.append((tag, unseen, tag == "details" and "open" not in found))
 
     def handle_endtag(self, tag: str) -> None:
-        """Note that it ends, and whatever in it was left open."""
         while tag not in VOID and self.open and self.open.pop()[0] != tag:
             pass
 
@@ -62,14 +60,12 @@ class Visible(HTMLParser):
 
 
 def visible_words(html: str) -> int:
-    """Return how many words of a page are seen when it opens."""
     page = Visible()
     page.feed(html)
     return sum(bool(WORD.search(word)) for word in " ".join(page.text).split())
 
 
 def pages(site: Path, kind: str) -> list[Path]:
-    """Return the pages of a kind: all in the folder of that name."""
     return sorted((site / kind).glob("*/index.html"))
 
 
@@ -130,7 +126,6 @@ def test_a_models_page_is_at_most_ten_sheets(browser: Browser, address: str, nam
 
 
 def captions(site: Path, model: str) -> dict[str, str]:
-    """Return what the caption of each figure of a model says first, by the figure's name."""
     text = (site / "models" / model / "index.html").read_text("utf-8")
     found = re.findall(
         r'<figure class="[^"]+" id="figure-([\w-]+)".*?<figcaption>(.*?)</figcaption>', text, re.DOTALL
@@ -139,7 +134,6 @@ def captions(site: Path, model: str) -> dict[str, str]:
 
 
 def test_no_caption_could_stand_under_another_models_figure(built_site: Path) -> None:
-    """What it says first is about this model: it differs from what the same figure's caption says of another one."""
     said = [
         {name: re.sub(r"<[^>]+>|Figure \d+", "", words) for name, words in captions(built_site, model).items()}
         for model in MEASURED_WHOLE

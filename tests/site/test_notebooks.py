@@ -32,13 +32,10 @@ TEXT = HEADER + "# %% [markdown]\n# # Count\n\n# %%\nprint(1 + 1)\n"
 
 @dataclass
 class Site:
-    """A folder of hand-written pages, and where generated ones go."""
-
     source: Path
     staging: Staging
 
     def write(self, path: str, text: str) -> None:
-        """Write what notebooks read where it is generated, and notebooks where they are written by hand."""
         folder = self.staging.folder if path.startswith("data/") else self.source
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, "utf-8")
@@ -63,7 +60,6 @@ def cache(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Only note which notebooks would be executed."""
     names: list[str] = []
     monkeypatch.setattr(notebooks, "_execute", lambda parsed, notebook, where: names.append(notebook.name))
     return names

@@ -43,7 +43,6 @@ def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Registry, Path]:
-    """Compute two models of noise, with hostile words about them."""
     folder = tmp_path_factory.mktemp("two")
     models = []
     for name, title in (("plain", "Plain"), ("hostile", "Hostile")):
@@ -67,13 +66,11 @@ def site(tmp_path: Path, cache: Path) -> Staging:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Return a folder without hand-written pages."""
     return tmp_path / "src"
 
 
 @pytest.fixture(scope="module")
 def rendered(computed, cache, tmp_path_factory) -> tuple[Rendered, Path]:
-    """Render the two models, for tests that only look."""
     folder = tmp_path_factory.mktemp("rendered")
     registry, results = computed
     return render(registry, Store(results), Staging(folder / "pages", cache), folder / "src"), folder / "pages"
@@ -81,8 +78,6 @@ def rendered(computed, cache, tmp_path_factory) -> tuple[Rendered, Path]:
 
 @pytest.fixture
 def make(computed, site, source):
-    """Return a function that renders the two models, or what it is told to."""
-
     def render_them(*, registry=None, results=None, at=site, unavailable=None, **more) -> Rendered:
         return render(registry or computed[0], Store(results or computed[1]), at, source, unavailable, **more)
 
@@ -91,8 +86,6 @@ def make(computed, site, source):
 
 @pytest.fixture
 def findings(monkeypatch: pytest.MonkeyPatch):
-    """Return a function that puts another finding in place of the one of its name."""
-
     def put(other: Finding[Any]) -> None:
         for room in (all_findings, pages):
             changed = tuple(other if finding.name == other.name else finding for finding in FINDINGS)
@@ -108,7 +101,6 @@ def published(results: Path, name: str = "plain") -> ModelFindings:
 
 
 def names(rendered: Rendered) -> tuple[list[str], list[str]]:
-    """Return the names of the models with a page, and of those without."""
     return [page.name for page in rendered.pages], [absent.model.name for absent in rendered.absent]
 
 
@@ -184,7 +176,6 @@ def test_what_is_no_longer_made_goes(computed, site, source):
 
 @pytest.mark.parametrize("only_in_series", [False, True])
 def test_a_damaged_model_costs_no_other_its_page(computed, site, make, tmp_path, only_in_series):
-    """One that is only in series is in no list of models, however damaged."""
     (plain, hostile, absent), results = computed[0].models, computed[1]
     registry = Registry(models=(plain, hostile.model_copy(update={"only_in_series": only_in_series}), absent))
     copy = shutil.copytree(results, tmp_path / "results")
@@ -199,7 +190,6 @@ def test_a_damaged_model_costs_no_other_its_page(computed, site, make, tmp_path,
 
 
 def test_a_damaged_finding_costs_its_model_no_other(computed, site, make, tmp_path):
-    """No verdict stands where the numbers can't be trusted, and the page says why."""
     _, results = computed
     copy = shutil.copytree(results, tmp_path / "results")
     helix = copy / "hostile/helix.json"

@@ -25,7 +25,6 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with hand-written pages in `src`, and work elsewhere."""
     project = tmp_path / "project"
     write(project, {"mkdocs.yml": SETTINGS, "src/ours.md": "# Ours\n\n[A kitchen](rooms/kitchen.md)\n"})
     write(project / "src", {"assets/own.css": "p {}"})
@@ -35,7 +34,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def generated(project: Path) -> Path:
-    """Write generated files beside the hand-written ones."""
     rooms = {"rooms/index.md": "# Rooms\n", "rooms/kitchen.md": "# Kitchen\n"}
     pages = {"index.md": "# Start\n\n[Ours](ours.md)\n", **rooms}
     data = {"data/numbers.json": "{}", "figures/a.svg": "<svg/>", NAVIGATION: json.dumps(MENU)}
@@ -147,8 +145,6 @@ def test_pages_that_are_no_notebooks_stay_as_they_are():
 
 
 def test_what_a_page_says_of_itself_is_no_markup():
-    """The theme writes a description into an attribute as it is: a quotation mark would end it."""
-
     class Page:
         meta = {"description": '"><meta http-equiv="refresh" content="0;url=https://example.org">'}  # noqa: RUF012
 

@@ -28,7 +28,6 @@ MODEL = "my-model"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the atlas from a wheel of this repository, beside this environment's libraries; return its command."""
     if find_spec("hatchling") is None:
         pytest.skip("hatchling isn't installed, and no test asks the network for it")
     folder = tmp_path_factory.mktemp("installed")
@@ -49,7 +48,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a report on a checkpoint of noise in a folder that holds nothing else, and return the report's folder."""
     folder = tmp_path_factory.mktemp("empty")
     write_checkpoint(folder / MODEL, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256, vocab_size=160))
     ours = ("ATLAS_", "PYTHONPATH", "SITE_URL", "REPO_URL")

@@ -16,7 +16,6 @@ def scheme(page: Page) -> str | None:
 
 
 def shown(page: Page) -> list[str]:
-    """Return the titles of the buttons that can be seen."""
     return page.eval_on_selector_all(
         ".md-header__option label", "all => all.filter(one => !one.hidden).map(one => one.title)"
     )
@@ -59,7 +58,6 @@ def test_colours_are_chosen_by_keys_and_without_a_place_to_keep_them(browser: Br
 
 
 def test_a_page_is_not_styled_anew_for_what_it_was_made_with(browser: Browser, address: str):
-    """Nothing of a light page's body and root changes while it loads, but that scripts run."""
     context = browser.new_context(color_scheme="light")
     context.add_init_script("""
         window.seen = [];
@@ -91,7 +89,6 @@ def test_a_table_fades_on_the_side_where_there_is_more(visit: Visit, address: st
         "<div class='atlas-scroll' id='fits'><div style='width: 90px; height: 20px'></div></div>")""")
 
     def fades(which: str, left: float) -> tuple[bool, bool]:
-        """Return whether the left and the right side are masked with the content scrolled to a share of its way."""
         said = page.evaluate(
             """([id, left]) => new Promise(done => {
                 const box = document.getElementById(id);

@@ -55,7 +55,6 @@ def registry(tmp_path, series, models=MODELS):
 
 
 def sentence(row):
-    """Return what the page says of a claim."""
     return unescape(str(environment().get_template("along.j2").module.sentence(row)).strip())
 
 
@@ -81,7 +80,6 @@ def along(kind, *verdicts, seeds=()):
 
 
 def test_costs_in_other_units_are_not_compared():
-    """A fine-tuned encoder has no head: what a change costs is a cosine there, not a loss."""
     row = along("change", *pairs("fails 0.1, holds 3, holds 2"))
     for member, unit in zip(row.members, ("nats per token", "1 - cosine", "1 - cosine"), strict=True):
         member.units[RULE.id] = unit
@@ -310,7 +308,6 @@ def test_a_page_has_every_claim_that_some_model_can_test(written):
 
 
 def course(values, losses):
-    """Return the page of a training in which one claim has these verdicts."""
     rows = along("step", *values)
     series = SimpleNamespace(along="step", reference=None, name="course")
     found = Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
@@ -382,5 +379,4 @@ def test_there_are_no_series_without_the_file(tmp_path):
 
 @pytest.mark.parametrize(("count", "nothing"), [(8, True), (11, True), (16, True), (17, False), (30, False)])
 def test_differences_are_counted_against_what_a_seed_gives(count, nothing):
-    """Of 37 claims, 30 % are 11; 16 or more come by chance in 6 % of cases."""
     assert BeyondSeeds("no weight decay", count, 37, 0.30).nothing is nothing

@@ -68,7 +68,6 @@ def test_axes_are_no_components_once_turned():
 
 
 def member_with(facts, name, drawn):
-    """Return a model of a series that has one interactive figure."""
     figure = SimpleNamespace(name=name, interactive=lambda: drawn)
     finding = SimpleNamespace(facts=SimpleNamespace(curve=facts), figures=lambda _: [figure])
     return SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))

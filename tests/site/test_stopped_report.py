@@ -43,7 +43,6 @@ def measured(monkeypatch, tmp_path):
 
 
 def not_measured(report: Path) -> list[str]:
-    """Return the findings of which the report's first page says that they were not measured."""
     page = re.sub(r"<[^>]*>", "", (report / "index.html").read_text("utf-8"))
     if "This report isn't finished" not in page:
         assert "were not measured" not in page

@@ -29,7 +29,6 @@ ALL = [row[0] for row in ROWS]
 
 
 def cell(value: Any) -> str:
-    """Return a cell as pages have them: numbers with what is behind the rounding, tokens apart from one another."""
     if value is None:
         return '<td class="n" data-value=""></td>'
     if isinstance(value, (int, float)):
@@ -47,7 +46,6 @@ def rendered(rows: Sequence[Sequence[Any]] = ROWS, columns: Sequence[str] = COLU
 
 @pytest.fixture
 def bare(browser: Browser) -> Iterator[Page]:
-    """Open an empty page: no theme, no document$."""
     page = browser.new_page()
     yield page
     page.close()
@@ -61,7 +59,6 @@ def planted(bare: Page) -> Page:
 
 
 def ids(place: Page | Locator) -> list[int]:
-    """Return the first column of the rows that are left, in their order; also of a table that is not laid out yet."""
     return [int(text) for text in place.locator("tbody tr:not([hidden]) > td:first-child").all_text_contents()]
 
 
@@ -83,7 +80,6 @@ def turned(page: Page, name: str) -> tuple[list[int], str | None]:
     ("layer", [20, 8, 12, 100, 5, 9, 3, 7, 6], [7, 3, 9, 12, 100, 5, 20, 8, 6]),
 ])  # fmt: skip
 def test_a_column_is_sorted_up_then_down_then_not(planted: Page, name: str, up: list[int], down: list[int]) -> None:
-    """Numbers by what is behind the rounding, text naturally; ties keep their order."""
     assert turned(planted, name) == (up, "ascending")
     assert turned(planted, name) == (down, "descending")
     assert turned(planted, name) == (ALL, None)

@@ -35,7 +35,6 @@ def test_no_model_weighs_more_than_its_share(built_site: Path) -> None:
 
 
 def compressed(site: Path, name: str) -> int:
-    """Return the bytes of a model's page, its figures and its data, compressed."""
     files = [path for part in ("models", "figures", "data") for path in (site / part / name).iterdir()]
     return sum(len(gzip.compress(path.read_bytes())) for path in files)
 
@@ -52,12 +51,10 @@ def copies(pages: list[ModelPage], count: int) -> Iterator[ModelPage]:
 
 
 def _under(name: str, picture: Picture) -> Picture:
-    """Return a picture as another model's."""
     return replace(picture, **{part: _of(name, getattr(picture, part)) for part in ("light", "dark", "data")})
 
 
 def _of(name: str, address: str | None) -> str | None:
-    """Return the address of a model's file as one of another model's."""
     if address is None:
         return None
     folder, _, file = address.split("/")
@@ -66,7 +63,6 @@ def _of(name: str, address: str | None) -> str | None:
 
 @pytest.fixture(scope="module")
 def fifty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the pages of fifty models that have the results of stored ones; figures are not drawn."""
     folder = tmp_path_factory.mktemp("fifty")
     store, staging = Store(ROOT / "results"), Staging(folder / "pages", folder / "cache")
     names = ("gpt2", "all-minilm-l6-v2")

@@ -31,7 +31,6 @@ MEASURED = Measurements({"name": HOSTILE}, {}, {"points": np.arange(7.0)})
 
 @pytest.fixture(autouse=True)
 def _template(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all findings have the words above."""
     module = environment().from_string(TEMPLATE).make_module({"root": "../../"})
     monkeypatch.setattr(words, "_words", lambda finding: module)
 
@@ -122,7 +121,6 @@ FRONTS = ('a "b": c', "x\n---\ny: z", "\U0001f600 — ü", "{{ 7 }}", "- a", "ye
 
 @pytest.mark.parametrize("text", FRONTS)
 def test_front_matter_says_what_it_was_given(text):
-    """As MkDocs reads it: a title with ": " is one text, and no line ends it early."""
     from mkdocs.utils.meta import get_data
 
     template = environment().from_string(
