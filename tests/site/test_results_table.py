@@ -19,23 +19,14 @@ from generators.site.results_table import (
 )
 
 MODELS = ("one", "two", "member")  # the last stands in a series alone
-CELLS = {
-    "value": lambda claim: claim["value"],
-    "unit": lambda claim: claim["unit"] or None,
-    "verdict": lambda claim: claim["verdict"],
-    "close": lambda claim: claim["close"],
-    "threshold": lambda claim: claim["threshold"],
-    "baseline": lambda claim: claim["baseline"],
-    "interval_low": lambda claim: (claim["interval"] or [None, None])[0],
-    "interval_high": lambda claim: (claim["interval"] or [None, None])[1],
-    **{
-        f"chance_{name}": lambda claim, name=name: (claim["chance"] or {}).get(name)
-        for name in ("null", "median", "limit", "draws")
-    },
-    "statement": lambda claim: claim["statement"],
-    "answer": lambda claim: claim["answer"],
-    "finding": lambda claim: claim["finding"],
-}
+SAME = ("value", "verdict", "close", "threshold", "baseline", "statement", "answer", "finding")  # cells of a claim
+
+
+def cells(claim: dict) -> dict:
+    low, high = claim["interval"] or (None, None)
+    chance = {f"chance_{name}": (claim["chance"] or {}).get(name) for name in ("null", "median", "limit", "draws")}
+    other = {"unit": claim["unit"] or None, "interval_low": low, "interval_high": high}
+    return {name: claim[name] for name in SAME} | other | chance
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +52,7 @@ def test_numbers_are_those_of_the_pages(three_models, rows):
             expected.append(
                 {"model": name, "claim": claim["id"], "layers": published["model"]["n_layer"]}
                 | {"digest": found["key"], "computed_on": found["computed_on"], "status": found["status"]}
-                | {column: cell(claim) for column, cell in CELLS.items()}
+                | cells(claim)
             )
     assert [{column: row[column] for column in one} for row, one in zip(rows, expected, strict=True)] == expected
     assert {row["value"] for row in rows if row["claim"] == "winding" and row["model"] == "two"} == {0.125}
