@@ -138,9 +138,17 @@ def entity_files(page: ModelPage) -> tuple[dict[str, str], list[Notable]]:
     """Return what is known of a model's entities, as files for panels to fetch, and those that results name."""
     found = {kind: entities(page, kind) for kind in get_args(EntityKind)}
     plain = {kind: one.as_json() for kind, one in found.items()}
-    tokens = {"token": plain.pop("token")}
-    files = {"things": {"model": _model(page), "findings": _findings(page), **plain}, "things-tokens": tokens}
-    named = [one for kind in LISTED for one in _notable(kind, found[kind], page.findings.model.n_head)]
+    tokens, model = {"token": plain.pop("token")}, page.findings.model
+    findings = {
+        section.finding.name: {
+            "title": section.finding.title,
+            "figures": {picture.name: picture.title for picture in section.pictures},
+        }
+        for section in page.sections
+    }
+    about = {"name": page.name, "title": page.title, "n_layer": model.n_layer, "n_head": model.n_head}
+    files = {"things": {"model": about, "findings": findings, **plain}, "things-tokens": tokens}
+    named = [one for kind in LISTED for one in _notable(kind, found[kind], model.n_head)]
     return {f"data/{page.name}/{file}.json": as_compact_json(content) for file, content in files.items()}, named
 
 
@@ -162,21 +170,6 @@ def _named_in_tables(page: ModelPage) -> Iterator[tuple[int, str]]:
             if {"id", "readable"} <= {*table.columns}:
                 named = zip(table.column("id"), table.column("readable"), strict=True)
                 yield from ((i, name) for i, name in named if name)
-
-
-def _model(page: ModelPage) -> dict[str, Any]:
-    model = page.findings.model
-    return {"name": page.name, "title": page.title, "n_layer": model.n_layer, "n_head": model.n_head}
-
-
-def _findings(page: ModelPage) -> dict[str, Any]:
-    return {
-        section.finding.name: {
-            "title": section.finding.title,
-            "figures": {picture.name: picture.title for picture in section.pictures},
-        }
-        for section in page.sections
-    }
 
 
 def _notable(kind: EntityKind, found: Entities, n_head: int) -> Iterator[Notable]:

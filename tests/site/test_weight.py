@@ -13,7 +13,6 @@ from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
 from generators.site import pages as made
 from generators.site.pages import Rendered
-from generators.site.pictures import Picture
 from generators.site.plugin import without_indents
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, all_models, model_page
@@ -46,19 +45,7 @@ def copies(pages: list[ModelPage], count: int) -> Iterator[ModelPage]:
         name, title = f"made-up-{number}", f"Made up {number}, after {like.title}"
         model = like.findings.model.model_copy(update={"name": name, "title": title})
         findings = like.findings.model_copy(update={"model": model})
-        sections = [replace(each, pictures=[_under(name, one) for one in each.pictures]) for each in like.sections]
-        yield replace(like, findings=findings, title=title, sections=sections)
-
-
-def _under(name: str, picture: Picture) -> Picture:
-    return replace(picture, **{part: _of(name, getattr(picture, part)) for part in ("light", "dark", "data")})
-
-
-def _of(name: str, address: str | None) -> str | None:
-    if address is None:
-        return None
-    folder, _, file = address.split("/")
-    return f"{folder}/{name}/{file}"
+        yield replace(like, findings=findings, title=title)
 
 
 @pytest.fixture(scope="module")
