@@ -217,27 +217,6 @@ def test_pointing_at_a_token_names_it_literally(visit: Visit, address: str) -> N
     assert "&lt;b&gt;x&lt;/b&gt;" in of(figure, "(drawn.restore({ find: 'x' }), drawn.svg('<i>'))")
 
 
-def test_figures_work_after_navigation_and_back(visit: Visit, address: str) -> None:
-    page = visit(f"{address}questions/shape/", viewport=WIDE)
-    load_pictures(page)  # leaving sooner ends what is still asked for, by the link being scrolled to, say
-    page.get_by_role("link", name="GPT-2 124M", exact=True).first.click()
-    page.wait_for_url("**/models/gpt2/#shape")
-    page.locator("h1", has_text="GPT-2 124M").wait_for()  # the page before has that figure, too
-    figure = alive(page, "helix")
-    assert points(figure) == 1023
-    load_pictures(page)
-    page.wait_for_load_state("networkidle")
-    page.go_back()
-    page.wait_for_url("**/questions/shape/")
-    page.get_by_role("heading", name="What was observed").wait_for()
-    load_pictures(page)
-    page.wait_for_load_state("networkidle")
-    page.go_forward()
-    page.wait_for_url("**/models/gpt2/#shape")
-    page.locator("h1", has_text="GPT-2 124M").wait_for()
-    assert points(alive(page, "helix")) == 1023
-
-
 def test_figures_follow_a_change_to_the_dark(visit: Visit, address: str) -> None:
     page, figure = figure_of(visit, address, "helix", color_scheme="light")
     style = data_of(page, "helix", "gpt2")["style"]

@@ -303,6 +303,7 @@ def test_the_matrix_has_a_group_for_each_question_and_leads_to_every_claim(rende
     for finding in FINDINGS:
         for rule in finding.rules:
             assert f'href="../{address_of_rule(rule.id)}"' in whole
+    assert [title for title in GROUPS if f"<caption>{title}</caption>" not in whole] == []
     assert whole.count("<table") == len(GROUPS)
     assert whole.count('<th scope="row" role="rowheader">') == 2 * len(GROUPS), "a row for each model"
 

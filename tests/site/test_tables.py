@@ -177,23 +177,6 @@ def test_the_table_of_columns_can_be_sorted_and_filtered(visit: Visit, address: 
     assert names.all_text_contents() == sorted(names.all_text_contents())
 
 
-def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_there(bare: Page) -> None:
-    bare.set_content(rendered())
-    bare.evaluate("""() => {
-        const all = [];
-        window.document$ = { subscribe: (next) => { all.push(next); next(); } };
-        window.again = () => all.forEach((next) => next());
-    }""")
-    bare.add_script_tag(content=site_script())
-    bare.evaluate("window.again()")
-    bare.wait_for_timeout(50)  # it is done in a task of its own
-    assert bare.get_by_role("button").count() == len(COLUMNS)
-    bare.evaluate("html => { document.body.innerHTML = html; window.again(); }", rendered(ROWS[:3]))
-    bare.wait_for_timeout(50)
-    assert bare.get_by_role("button").count() == len(COLUMNS)
-    assert turned(bare, "token id")[0] == [3, 7, 12]
-
-
 @pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
 def test_open_tables_are_sound(visit: Visit, address: str, viewport: dict, scheme: str) -> None:
     page = visit(f"{address}data/", viewport=viewport, color_scheme=scheme, sound=False)
