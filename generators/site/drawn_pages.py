@@ -109,8 +109,7 @@ def _drawing_processes(count: int) -> Iterator[ProcessPoolExecutor]:
 def draw(model: Model, store: Store, staging: Staging, report: Report = silent, *, whole: bool) -> PageParts | None:
     """Draw a model's figures, write its data, and return what its page is made from; None without results.
 
-    Raises:
-        InputError: what is stored of the model itself is damaged.
+    Raises InputError: what is stored of the model itself is damaged.
     """
     in_series = whole and model.only_in_series
     page = model_page(model, store, staging, report, in_series=in_series)

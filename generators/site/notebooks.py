@@ -100,15 +100,8 @@ def listed(site_source: Path) -> list[Notebook]:
 def write_notebooks(source: Path, staging: Staging, cache: Cache, report: Report = silent) -> list[str]:
     """Write every notebook, executed now or taken from the cache if nothing it follows from changed.
 
-    Args:
-        source: the folder of hand-written pages, with the notebooks as text.
-        staging: where to write; what notebooks read of the site has been written there.
-        cache: holds executed notebooks.
-        report: takes lines on the progress.
-
-    Returns:
-        A sentence for each notebook that could not be executed; its page has its text and says so. One whose input
-        isn't there is not executed either, and says so, but that is no failure.
+    Return a sentence for each that could not be executed; its page has its text and says so. One whose input isn't
+    there is not executed either, and says so, but that is no failure. What they read has been written.
     """
     failures = []
     folder = staging.folder / FOLDER

@@ -73,14 +73,9 @@ def render(
 ) -> Rendered:
     """Write every generated page, figure and data file of the site.
 
-    Args:
-        registry: the models to list; models with results that it doesn't name get pages too.
-        store: their results.
-        staging: where to write.
-        source: the folder of hand-written pages and notebooks.
-        unavailable: why a model's weights could not be had just now, by name.
-        report: takes lines on the progress.
-        whole: whether it is the whole site, or a report on its models: what they show, and nothing about the atlas.
+    Models with results that the registry doesn't name get pages too. `source` is the folder of hand-written pages and
+    notebooks; `unavailable` says why a model's weights could not be had just now. It is the `whole` site, or a report
+    on its models: what they show, and nothing about the atlas.
     """
     templates = environment(whole=whole)
     rendered = _model_pages(registry, store, staging, unavailable or {}, templates, report)

@@ -250,12 +250,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def rows(pages: Iterable[ModelPage], in_series: Iterable[ModelPage] = ()) -> list[dict[str, Any]]:
-    """Return a row for each claim of each model as plain values, in the order of the site.
-
-    Args:
-        pages: models that stand in lists.
-        in_series: those that stand in their series alone; they come last.
-    """
+    """Return a row for each claim of each model as plain values, in the order of the site, those in series last."""
     by_id = {rule.id: rule for rule in rules()}
     models = [*((page, False) for page in pages), *((page, True) for page in in_series)]
     claim_rows = [

@@ -264,8 +264,7 @@ def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], s
 def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
     """Yield what the page of every series is made from, if there are results of two of its models.
 
-    Raises:
-        InputError: what is known of a model is damaged.
+    Raises InputError: what is known of a model is damaged.
     """
     for one in registry.series:
         members, absent = _members(registry, one, store)

@@ -85,9 +85,7 @@ def statements(
     """Return all sources with their statements; `series` has the titles of the series that have a page.
 
     `in_first` names the findings that are computed for the model of which nearly all statements speak.
-
-    Raises:
-        InputError: a statement names a claim or finding that isn't there, or lacks a reason or an answer.
+    Raises InputError: a statement names a claim or finding that isn't there, or lacks a reason or an answer.
     """
     content: list[dict[str, Any]] = yaml.safe_load((packaged("templates") / FILE).read_text("utf-8"))
     known = _answers({lesson.rule.id: lesson for lesson in lessons}, in_first)

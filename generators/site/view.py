@@ -248,9 +248,7 @@ def model_page(
     """Return what a model's page is made from, its figures drawn; None where it has no results.
 
     Of a model that is shown `in_series`, one figure is drawn: the signature of the first finding that has one.
-
-    Raises:
-        InputError: what is stored of the model itself is damaged.
+    Raises InputError: what is stored of the model itself is damaged.
     """
     judged = judged_model(store, model.name)
     if judged is None:

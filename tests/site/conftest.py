@@ -122,14 +122,12 @@ def site_script() -> str:
     return joined(with_imports(ASSETS / "site.js"), first=True)
 
 
-def executable() -> str | None:
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
     at_hand = (shutil.which(name) for name in ("chromium-headless-shell", "chromium"))  # the first takes a tenth
     path = os.environ.get("ATLAS_CHROMIUM") or next(filter(None, at_hand), "")
-    return path if Path(path).is_file() else None
-
-
-@contextmanager
-def started_browser(path: str) -> Iterator[Browser]:
+    if not Path(path).is_file():
+        pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
     arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
     # WebGL without a graphics card; pages themselves are put together faster without it.
     arguments += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-gpu-compositing"]
@@ -137,15 +135,6 @@ def started_browser(path: str) -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=path, args=arguments)
         yield chromium
         chromium.close()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    path = executable()
-    if path is None:
-        pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
-    with started_browser(path) as chromium:
-        yield chromium
 
 
 ABORTED = "net::ERR_ABORTED"

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 from generators.drawing.svg import svg
 from tests.drawing.test_svg import INK, INK_DARK, drawn
 from tests.site.conftest import Visit
-from tests.site.test_browser import PHONE, SHORT_TABLES, WIDE, load_pictures, until, violations
+from tests.site.test_browser import PHONE, SHORT_TABLES, WIDE, until, violations
 
 pytestmark = pytest.mark.browser
 
