@@ -41,7 +41,7 @@ class EffectPanel:
 def draw_along(panels: Sequence[EffectPanel], places: Sequence[int | str], axis: str, *, steps: bool = False) -> Any:
     """Return a figure with a panel for each claim, in which models that can't test it have no point.
 
-    Places are those of all models of the series, in order: with `steps` numbers, those of a training, on a logarithmic
+    Places are those of all models of the series, in order: with `steps` numbers, of a training, on a logarithmic
     `axis` that begins at 0; otherwise each model has a line, the first on top, with its place written before it.
     """
     columns = min(COLUMNS, len(panels))

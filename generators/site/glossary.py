@@ -53,14 +53,7 @@ class Term:
 def glossary() -> tuple[Term, ...]:
     entries: list[dict[str, Any]] = yaml.safe_load((packaged("templates") / "glossary.yml").read_text("utf-8"))
     terms = [
-        Term(
-            one["term"],
-            one["says"].strip(),
-            tuple(one.get("also", ())),
-            one.get("pattern"),
-            tuple(one.get("akin", ())),
-            one.get("at", ""),
-        )
+        Term(**{**one, "says": one["says"].strip()} | {name: tuple(one.get(name, ())) for name in ("also", "akin")})
         for one in entries
     ]
     return tuple(sorted(terms, key=lambda one: one.term.lower()))

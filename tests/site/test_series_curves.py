@@ -12,7 +12,7 @@ from generators.base.text import number as text_of
 from generators.checkpoint.registry import load_registry
 from generators.compute.results import Store
 from generators.drawing.interactive import Colouring, Curve, Rows
-from generators.drawing.small_multiples import NamedCurve, draw_small_multiples
+from generators.drawing.small_multiples import draw_small_multiples
 from generators.findings import FINDINGS
 from generators.site import pages as site_pages
 from generators.site.series import write_series
@@ -82,7 +82,7 @@ def test_of_layers_the_one_half_way_is_taken():
 
 @pytest.mark.parametrize("count", [2, 3, 30])
 def test_every_curve_has_its_small_picture(count):
-    drawn = draw_small_multiples([NamedCurve(f"step {i}", 1, WOUND[: 10 + i]) for i in range(count)])
+    drawn = draw_small_multiples([Rows(f"step {i}", 1, WOUND[: 10 + i]) for i in range(count)])
     titles = [ax.get_title() for ax in drawn.axes if ax.get_title()]
     assert titles == [f"step {i}" for i in range(count)]
 
