@@ -188,11 +188,14 @@ def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:
         try:
             client.execute(env={**os.environ, "IPYTHONDIR": folder, "PYTHONHASHSEED": "0"}, cleanup_kc=True)
         except CellExecutionError as error:
-            why = _without_places(f"{error.ename}: {_one_line(error.evalue)}")
-            raise NotebookError(f"The notebook {notebook.name} could not be executed: {why}") from error
+            raise _failed(notebook, error.ename, error.evalue) from error
         except Exception as error:  # a kernel that dies, hangs or doesn't start must not cost the other pages
-            why = _without_places(f"{type(error).__name__}: {_one_line(str(error))}")
-            raise NotebookError(f"The notebook {notebook.name} could not be executed: {why}") from error
+            raise _failed(notebook, type(error).__name__, str(error)) from error
+
+
+def _failed(notebook: Notebook, kind: str, why: str) -> NotebookError:
+    said = _without_places(f"{kind}: {_one_line(why)}")
+    return NotebookError(f"The notebook {notebook.name} could not be executed: {said}")
 
 
 def _this_python() -> Any:

@@ -2,7 +2,7 @@
 
 import os
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,19 +161,6 @@ def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[
         rendered.absent.append(Absent(model, reason))
 
 
-@dataclass(frozen=True)
-class PageWriter:
-    staging: Staging
-    templates: jinja2.Environment
-    shared: dict[str, Any]
-
-    def write(self, path: str, template: str, **context: Any) -> None:
-        """Write one page; `root` leads from it to the site's root."""
-        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
-        text = self.templates.get_template(template).render(root="../" * depth, **self.shared, **context)
-        self.staging.write(path, text)
-
-
 def _write_pages(
     rendered: Rendered,
     registry: Registry,
@@ -202,39 +189,43 @@ def _write_pages(
         "general": generality(everything, rendered.pages),
         "over_all": {one.name: over_all(one, everything, counted(rendered.pages)) for one in questions()},
     }
-    writer = PageWriter(staging, templates, shared)
+
+    def write(path: str, template: str, **context: Any) -> None:
+        """Write one page; `root` leads from it to the site's root."""
+        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
+        staging.write(path, templates.get_template(template).render(root="../" * depth, **shared, **context))
+
     if templates.globals["whole"]:
-        _write_over_models(writer, rendered)
+        _write_over_models(write, rendered.pages, staging)
         first = next((page for page in rendered.pages if page.name == FIRST), None)
         titles = {one.series.name: one.series.title for one in series}
         said = statements(everything, titles, () if first is None else first.measured)
-        writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
+        write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
         if registry.series:
             shown = [one.series for one in series]
             waiting = [(one, len(registry.members(one))) for one in registry.series if one not in shown]
-            writer.write("series/index.md", "all_series.md.j2", series=series, waiting=waiting)
+            write("series/index.md", "all_series.md.j2", series=series, waiting=waiting)
     else:
-        writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
-    writer.write("about.md", "about.md.j2", bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None))
+        write("index.md", "report.md.j2", hero=hero(rendered.pages))
+    write("about.md", "about.md.j2", bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None))
     reports = quality_reports.read_all(store.layers[-1].root)
-    writer.write("methods.md", "methods.md.j2", outdated=outdated(store), chances=chances(rendered.pages), **reports)
-    writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
-    writer.write("questions/index.md", "questions.md.j2")
+    write("methods.md", "methods.md.j2", outdated=outdated(store), chances=chances(rendered.pages), **reports)
+    write("glossary.md", "glossary.md.j2", glossary=glossary())
+    write("questions/index.md", "questions.md.j2")
     for one in questions():
         about = {"question": one, "answer": shared["over_all"][one.name], "drawn": drawn_for(one, rendered.pages)}
-        writer.write(f"questions/{one.name}.md", "question.md.j2", **about)
+        write(f"questions/{one.name}.md", "question.md.j2", **about)
 
 
-def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
-    pages = rendered.pages
-    writer.write("index.md", "home.md.j2", curves=home_curves(pages, writer.staging), stories=stories(pages))
-    writer.write("models/index.md", "models.md.j2")
-    writer.write("compare.md", "compare.md.j2")
+def _write_over_models(write: Callable[..., None], pages: Sequence[ModelPage], staging: Staging) -> None:
+    write("index.md", "home.md.j2", curves=home_curves(pages, staging), stories=stories(pages))
+    write("models/index.md", "models.md.j2")
+    write("compare.md", "compare.md.j2")
     site = os.environ.get("SITE_URL", "").strip() or "https://…/"
-    writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
-    writer.write("matrix.md", "matrix.md.j2")
+    write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
+    write("matrix.md", "matrix.md.j2")
     moved = {f"findings/{one.name}": (address_of(one).replace("#", "index.html#"), one.title) for one in FINDINGS}
     moved |= {"findings": ("questions/index.html", "Questions"), "learned": ("matrix/index.html", "All claims")}
     for before, (to, title) in moved.items():
         up = "../" * (before.count("/") + 1)
-        writer.staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))
+        staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))
