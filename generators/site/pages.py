@@ -10,7 +10,6 @@ from typing import Any
 
 import jinja2
 
-from generators import __version__
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model, Registry
@@ -183,7 +182,6 @@ def _write_pages(
         "questions": questions(),
         "groups": grouped(FINDINGS),
         "notebooks": listed,
-        "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
         "learned": learned,
         "general": generality(everything, rendered.pages),

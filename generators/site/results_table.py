@@ -8,7 +8,6 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from operator import attrgetter
 from typing import Any, Literal
 
 from generators.base.plain import as_compact_json, as_json
@@ -62,7 +61,12 @@ class Column:
     null: str | None = None
 
     def cell(self, row: ClaimRow) -> Any:
-        return attrgetter(self.of)(row) if isinstance(self.of, str) else self.of(row)
+        if not isinstance(self.of, str):
+            return self.of(row)
+        at: Any = row
+        for name in self.of.split("."):
+            at = None if at is None else getattr(at, name)
+        return at
 
     def described(self) -> dict[str, str | None]:
         return {
@@ -85,10 +89,6 @@ def day(stored: str | None) -> str | None:
         return date.fromisoformat(stored or "").isoformat()
     except ValueError:
         return None
-
-
-def _chance(row: ClaimRow, what: str) -> Any:
-    return None if row.claim.chance is None else getattr(row.claim.chance, what)
 
 
 NO_INTERVAL = "the value is a count, a sum over a whole matrix, or absent"
@@ -139,12 +139,7 @@ COLUMNS: tuple[Column, ...] = (
     _text("licence", "the licence of the weights", "page.licence", "the registry doesn't say"),
     _text("source", "from where weights were read: hub, package, folder", "model.source.kind"),
     _text("place", "the repository, package or folder there", "model.source.place"),
-    _text(
-        "revision",
-        "the revision or version that was asked for",
-        "model.source.revision",
-        "the source has none",
-    ),
+    _text("revision", "the revision or version that was asked for", "model.source.revision", "the source has none"),
     _text("commit", "the commit that was read", "model.source.commit", "the source has none"),
     _text(
         "group",
@@ -212,15 +207,15 @@ COLUMNS: tuple[Column, ...] = (
         "claim.baseline",
         "the claim is untested, or no chance is named",
     ),
-    _text("chance_null", "of what chance was drawn, in words", lambda row: _chance(row, "null"), NO_CHANCE),
-    _number("chance_median", "median of the draws", lambda row: _chance(row, "median"), NO_CHANCE),
+    _text("chance_null", "of what chance was drawn, in words", "claim.chance.null", NO_CHANCE),
+    _number("chance_median", "median of the draws", "claim.chance.median", NO_CHANCE),
     _number(
         "chance_limit",
         "what a value has to pass to hold: beyond it lies 1 % of the draws",
-        lambda row: _chance(row, "limit"),
+        "claim.chance.limit",
         NO_CHANCE,
     ),
-    _count("chance_draws", "how many were drawn, 0: exact", lambda row: _chance(row, "draws"), "draws", NO_CHANCE),
+    _count("chance_draws", "how many were drawn, 0: exact", "claim.chance.draws", "draws", NO_CHANCE),
     _text("answer", "the verdict as a sentence about this model; why, where it is untested", "claim.answer"),
     Column(
         "computed_on",

@@ -118,10 +118,6 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
     )
 
 
-def column(found: Entities, says: str) -> Any:
-    return found.columns[says]
-
-
 def notes(found: Entities, index: int) -> str:
     return " ".join(note.says for _, note in found.notes.get(index, []))
 
@@ -129,11 +125,11 @@ def notes(found: Entities, index: int) -> str:
 def test_a_channel_is_described_by_embeddings_and_gains():
     found = entities(page(), "channel")
     assert found.count == 3
-    assert column(found, "standard deviation over positions (P)").values == [0.1, 0.5, 0.3]
-    assert column(found, "mean over positions (P)").values == [0.25, 0, 0.125]
-    assert column(found, "mean over tokens (E)").values == [1, -2, 0.5]
+    assert found.columns["standard deviation over positions (P)"].values == [0.1, 0.5, 0.3]
+    assert found.columns["mean over positions (P)"].values == [0.25, 0, 0.125]
+    assert found.columns["mean over tokens (E)"].values == [1, -2, 0.5]
     leading = "share of P's leading direction, which includes the mean over positions"
-    assert column(found, leading).values == pytest.approx([0.36, 0.64, 0])
+    assert found.columns[leading].values == pytest.approx([0.36, 0.64, 0])
     [gains] = found.as_json()["lines"]
     assert (gains["at"], gains["values"], gains["usual"]) == ([0, 1], [[1, 4], [2, 5], [3, 6]], [2, 5])
     assert notes(found, 1) == (
@@ -166,7 +162,7 @@ def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, hol
 
 def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
     found = entities(page(PLANTED | IN_USE), "channel")
-    cost = column(found, "cost of fixing it at its mean (nats per token)")
+    cost = found.columns["cost of fixing it at its mean (nats per token)"]
     assert (cost.ids, cost.values, cost.stated.order) == ([0, 1, 2], [0.1, 0, 0.5], "largest")
     there, following = (
         next(one for one in found.columns.values() if one.stated.name == name)
@@ -179,7 +175,7 @@ def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
 def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
     found = entities(page(), "head")
     assert found.count == 4
-    assert column(found, "weight on the previous token, by position alone").values == [0.2, 0.9, 0.1, 0.3]
+    assert found.columns["weight on the previous token, by position alone"].values == [0.2, 0.9, 0.1, 0.3]
     assert notes(found, 1) == "A previous-token head by position alone (weight 90\u00a0%)."
     [kernel] = found.as_json()["lines"]
     assert (kernel["at"], kernel["values"][1], kernel["usual"]) == ([0, 1], [0.1, 0.9], [0.5, 0.5])
@@ -192,11 +188,11 @@ def test_a_token_is_described_by_norm_cluster_neighbors_and_what_it_returns():
     found = entities(page(), "token")
     assert found.count == 8
     assert found.names == {0: "a", 4: "␠b", 5: HOSTILE, 7: "c"}
-    norms = column(found, "norm of its embedding")
+    norms = found.columns["norm of its embedding"]
     assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 7: 3.5}
-    nearest = column(found, "distance to the nearest other token")
+    nearest = found.columns["distance to the nearest other token"]
     assert dict(zip(nearest.ids, nearest.values, strict=True)) == {0: 0.1, 7: 0.2}, "spread over the ids"
-    yielded = column(found, "token that it returns")
+    yielded = found.columns["token that it returns"]
     assert (yielded.ids, yielded.values, yielded.stated.leads) == ([4], [7], "token")
     groups = {finding + str(group.ids): (group.says, group.otherwise) for finding, group in found.groups}
     assert groups["outliers[4, 5]"][1].startswith("Not in the cluster of 2 tokens")
@@ -207,12 +203,12 @@ def test_a_token_is_described_by_norm_cluster_neighbors_and_what_it_returns():
 
 def test_numbers_that_several_findings_know_are_put_together_once():
     svd = Measurements({"n_tokens": 8}, arrays={"token_id": np.array([7, 6]), "token_norm": np.array([9.0, 4.5])})
-    norms = column(entities(page(PLANTED | {"token_svd": svd}), "token"), "norm of its embedding")
+    norms = entities(page(PLANTED | {"token_svd": svd}), "token").columns["norm of its embedding"]
     assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 6: 4.5, 7: 9.0}, "the first is kept"
     assert (norms.finding, norms.stated.figure) == ("outliers", "outlier-norms"), "whichever has a figure of them"
     gains = Measurements(PLANTED["gains"].metrics, arrays={"position_std": np.array([0.1, 0.6, 0.3])})
     for others, values, finding in (({}, [0.1, 0.6, 0.3], "gains"), (PLANTED, [0.1, 0.5, 0.3], "channels")):
-        std = column(entities(page({**others, "gains": gains}), "channel"), "standard deviation over positions (P)")
+        std = entities(page({**others, "gains": gains}), "channel").columns["standard deviation over positions (P)"]
         assert (std.values, std.finding) == (values, finding)
 
 
@@ -223,8 +219,8 @@ def test_nothing_is_said_of_all_tokens_from_a_table_that_is_not_whole():
 
 def test_a_position_is_described_by_norm_and_step():
     found = entities(page(), "position")
-    assert column(found, "norm of its embedding").values == [9, 1, 2]
-    steps = column(found, "distance to the next position")
+    assert found.columns["norm of its embedding"].values == [9, 1, 2]
+    steps = found.columns["distance to the next position"]
     assert (steps.ids, steps.values) == ([0, 1], [8, 1])
     assert notes(found, 0) == "It is far from the curve of the other positions."
     assert notes(found, 1) == ""
@@ -352,6 +348,6 @@ def test_what_holding_a_channel_costs_is_shown_with_its_unit(windows, said):
         "It was tested as the channel in which positions vary most."
     ) in notes(found, 7)
     assert found.notes[7][0][1].named
-    cost = column(found, f"cost of fixing it at its mean{said} (1 - cosine)")
+    cost = found.columns[f"cost of fixing it at its mean{said} (1 - cosine)"]
     assert (cost.ids, cost.values) == ([3, 7], [0.125, 0.4])
     assert 3 not in found.notes, "one of all, not found to stand out"

@@ -55,6 +55,12 @@ def eye(figure: Locator) -> list[float]:
     return [float(value) for value in (figure.locator(".figure-plot").get_attribute("data-eye") or "").split()]
 
 
+def box_of(figure: Locator) -> dict[str, float]:
+    box = figure.locator(".figure-plot").bounding_box()
+    assert box
+    return box
+
+
 def ink_of(figure: Locator) -> str:
     found = re.search(r'<text [^>]*fill="(#\w+)"', of(figure, "drawn.svg('')"))
     assert found
@@ -118,8 +124,7 @@ def test_the_curve_turns_by_keyboard_and_comes_back(visit: Visit, address: str) 
 
 def test_the_curve_turns_by_mouse_and_by_button(visit: Visit, address: str) -> None:
     page, figure = figure_of(visit, address, "helix")
-    box = figure.locator(".figure-plot").bounding_box()
-    assert box
+    box = box_of(figure)
     start = eye(figure)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()
@@ -141,9 +146,7 @@ def test_the_curve_turns_by_mouse_and_by_button(visit: Visit, address: str) -> N
 
 def test_pointing_at_the_curve_names_the_position(visit: Visit, address: str) -> None:
     page, figure = figure_of(visit, address, "helix")
-    plot = figure.locator(".figure-plot")
-    box = plot.bounding_box()
-    assert box
+    box = box_of(figure)
     told = figure.locator(".figure-tip")
     for step in range(60):  # somewhere on a line through the middle there is a position
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * (0.2 + step / 100))
@@ -207,9 +210,7 @@ def test_pointing_at_a_token_names_it_literally(visit: Visit, address: str) -> N
     page = model_page(visit, address, "all-minilm-l6-v2")
     page.route("**/outlier-norms.json", answer)
     figure = alive(page, "outlier-norms")
-    plot = figure.locator(".figure-plot")
-    place, box = of(figure, "drawn.at(drawn.tokens[0])"), plot.bounding_box()
-    assert box
+    place, box = of(figure, "drawn.at(drawn.tokens[0])"), box_of(figure)
     page.mouse.move(box["x"] + place[0], box["y"] + place[1])
     told = figure.locator(".figure-tip")
     told.wait_for()
@@ -373,8 +374,7 @@ def test_damage_says_its_value_and_interval(visit: Visit, address: str) -> None:
     page.keyboard.press("ArrowDown")
     assert told.inner_text().startswith("smoothed by a Gaussian of 16:")
     assert "arrow keys" in (plot.get_attribute("aria-label") or "")
-    dot, box = of(figure, "drawn.marks()[0]"), plot.bounding_box()
-    assert box
+    dot, box = of(figure, "drawn.marks()[0]"), box_of(figure)
     page.mouse.move(box["x"] + dot["x"], box["y"] + dot["y"])
     figure.locator(".figure-tip").wait_for()
     assert "95 % interval" in figure.locator(".figure-tip").inner_text()
@@ -403,8 +403,7 @@ def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) 
     page.keyboard.press("ArrowLeft")
     assert chosen.input_value() == str(2 * 12 + 10)
     wait_for(page, figure, lines, [line["weights"][34] for line in data["lines"]])
-    grid, whole = of(figure, "drawn.grid()"), plot.bounding_box()
-    assert whole
+    grid, whole = of(figure, "drawn.grid()"), box_of(figure)
     page.evaluate(PICKED)
     across, down = grid["right"] - grid["left"], grid["bottom"] - grid["top"]
     page.mouse.click(whole["x"] + grid["left"] + across * 2.5 / 12, whole["y"] + grid["top"] + down * 0.5 / 6)
