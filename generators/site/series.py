@@ -151,7 +151,13 @@ class SeriesPage:
         return next((row.place for row in self.losses.rows if (self.losses.fallen(row.place) or 0) >= HALF), None)
 
     @property
-    def emergence(self) -> "Emergence":
+    def emergence(self) -> dict[str, list[Along]]:
+        """Return the claims that hold at the last step, by since when they have done so without interruption.
+
+        `always` from the first step on; `late` at every step that can test them, which the first can't; the others
+        since `before` the step by which half of the loss's fall is done, or since that or `after`. And those that
+        hold at no step that can test them, `never`.
+        """
         found: dict[str, list[Along]] = {
             kind: [] for kind in ("always", "late", "before", "after", "unknown", "never")
         }
@@ -160,7 +166,7 @@ class SeriesPage:
                 found["never"].append(row)
             if row.final_verdict is not None and row.final_verdict.verdict == "holds" and row.final_verdict.at_end:
                 found[self._since(row.final_verdict)].append(row)
-        return Emergence(**{kind: tuple(rows) for kind, rows in found.items()})
+        return found
 
     def _since(self, final: FinalVerdict) -> str:
         if final.throughout:
@@ -174,23 +180,6 @@ class SeriesPage:
         if self.losses is None or row.final_verdict is None or not self.ends:
             return None
         return self.losses.fallen(row.final_verdict.place)
-
-
-@dataclass(frozen=True)
-class Emergence:
-    """Claims that hold at the last step, by since when they have done so without interruption.
-
-    `always` from the first step on; `late` at every step that can test them, which the first can't; the others since
-    `before` the step by which half of the loss's fall is done, or since that or `after`. And those that hold at no
-    step that can test them, `never`.
-    """
-
-    always: tuple[Along, ...]
-    late: tuple[Along, ...]
-    before: tuple[Along, ...]
-    after: tuple[Along, ...]
-    unknown: tuple[Along, ...]
-    never: tuple[Along, ...]
 
 
 def write_series(

@@ -325,17 +325,17 @@ def course(values, losses):
 )
 def test_since_when_a_claim_holds_that_holds_in_the_end(verdicts, losses, kinds):
     found = course([(verdict, 1.0) for verdict in verdicts.split(", ")], losses).emergence
-    assert [name for name in KINDS if getattr(found, name)] == kinds
+    assert [name for name in KINDS if found[name]] == kinds
 
 
 def test_what_holds_at_no_step_is_named():
     never = course([("fails", 0.1), ("partly", 0.2), ("fails", 0.1)], [10, 5, 2])
-    assert [row.rule.id for row in never.emergence.never] == ["winding"]
+    assert [row.rule.id for row in never.emergence["never"]] == ["winding"]
     macros = environment().get_template("series_macros.j2").make_module({"root": ""})
     assert "Never, at any step that can test it (1): " in macros.emergence(never, "#")
     assert "<td>never held</td>" in macros.summary(never, never.rows[0])
-    assert not course([("fails", 0.1), ("holds", 2.0), ("fails", 0.1)], [10, 5, 2]).emergence.never
-    assert not course([("untested", 0.1)] * 3, [10, 5, 2]).emergence.never
+    assert not course([("fails", 0.1), ("holds", 2.0), ("fails", 0.1)], [10, 5, 2]).emergence["never"]
+    assert not course([("untested", 0.1)] * 3, [10, 5, 2]).emergence["never"]
 
 
 def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle():
