@@ -107,12 +107,13 @@ def _model_pages(
     with drawing(models, store, staging, PROCESSES, report, whole=whole) as draw:
         for model in models:
             with _costing_only(model, rendered, report):
-                drawn, why = draw(model), unavailable.get(model.name)
+                drawn = draw(model)
                 if drawn is None:
                     if not model.only_in_series:
-                        rendered.absent.append(Absent(model, why or "It has no results yet."))
+                        rendered.absent.append(Absent(model))
                     continue
-                page = page_of(model, drawn, staging, why, _series_page(model, registry, store) if whole else None)
+                series_page = _series_page(model, registry, store) if whole else None
+                page = page_of(model, drawn, staging, unavailable.get(model.name), series_page)
                 rendered.damaged.extend(page.damaged)
                 if page.series_page is not None:
                     rendered.in_series.append(page)
@@ -146,18 +147,17 @@ def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[
     try:
         yield
     except InputError as error:
-        sentence = reason = str(error)
+        sentence = str(error)
     except AtlasError:
         raise
     except Exception as error:
         report(f"{model.name}: no page can be made from its results\n{traceback.format_exc()}")
-        reason = f"No page can be made from its results ({type(error).__name__})."
-        sentence = f"{model.name}: {reason}"
+        sentence = f"{model.name}: No page can be made from its results ({type(error).__name__})."
     else:
         return
     rendered.damaged.append(sentence)
     if not model.only_in_series:  # the others are in no list of models
-        rendered.absent.append(Absent(model, reason))
+        rendered.absent.append(Absent(model))
 
 
 def _write_pages(

@@ -201,7 +201,6 @@ def counted(pages: Sequence[ModelPage]) -> list[ModelPage]:
 @dataclass(frozen=True)
 class Absent:
     model: Model
-    reason: str
 
     @property
     def group(self) -> str:
