@@ -281,21 +281,6 @@ def test_on_a_touch_screen_a_finger_scrolls_until_it_is_told_to_turn(visit: Visi
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_a_picture_opens_large_and_closes_again(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
-    link = page.locator("figure:not([data-interactive]) a.tone--light").first
-    link.scroll_into_view_if_needed()
-    link.click()
-    dialog = page.get_by_role("dialog", name="Picture", exact=True)
-    assert dialog.locator("img").get_attribute("alt") == link.locator("img").get_attribute("alt")
-    page.keyboard.press("Escape")
-    dialog.wait_for(state="detached")
-    link.focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Close").click()
-    dialog.wait_for(state="detached")
-
-
 def test_a_model_page_is_light_before_anybody_scrolls(browser: Browser, address: str, built_site: Path) -> None:
     models = json.loads((built_site / "data/models.json").read_text())
     for name in (model for model in models if not model["only_in_series"]):  # pages of the others are made alike
