@@ -39,14 +39,10 @@ class EffectPanel:
 
 
 def draw_along(panels: Sequence[EffectPanel], places: Sequence[int | str], axis: str, *, steps: bool = False) -> Any:
-    """Return a figure with a panel for each claim.
+    """Return a figure with a panel for each claim, in which models that can't test it have no point.
 
-    Args:
-        panels: what is drawn; models in which a claim is untested have no point.
-        places: of all models of the series, in order.
-        axis: what the places are.
-        steps: whether they are numbers, steps of a training, on a logarithmic axis that begins at 0. Otherwise each
-            model has a line, the first on top, with its place written before it.
+    Places are those of all models of the series, in order: with `steps` numbers, of a training, on a logarithmic
+    `axis` that begins at 0; otherwise each model has a line, the first on top, with its place written before it.
     """
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)

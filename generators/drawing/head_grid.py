@@ -39,19 +39,13 @@ class HeadGrid:
     lines: tuple[ByOffset, ...]
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "kind": "heads",
-            "style": house_style(),
-            "label": self.label,
-            "grids": [
-                {"name": grid.name, "values": [rounded(row, DIGITS) for row in grid.values]} for grid in self.grids
-            ],
-            "lines": [
-                {
-                    "name": line.name,
-                    "offsets": [int(offset) for offset in line.offsets],
-                    "weights": [rounded(row, DIGITS) for row in line.weights],
-                }
-                for line in self.lines
-            ],
-        }
+        grids = [{"name": grid.name, "values": [rounded(row, DIGITS) for row in grid.values]} for grid in self.grids]
+        lines = [
+            {
+                "name": line.name,
+                "offsets": line.offsets.tolist(),
+                "weights": [rounded(row, DIGITS) for row in line.weights],
+            }
+            for line in self.lines
+        ]
+        return {"kind": "heads", "style": house_style(), "label": self.label, "grids": grids, "lines": lines}

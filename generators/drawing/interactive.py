@@ -57,26 +57,16 @@ class Curve:
     axes: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "kind": "curve",
-            "style": house_style(),
-            "slider": self.slider,
-            "axes": self.axes,
-            "rows": [
-                {
-                    "name": rows.name,
-                    "first": rows.first,
-                    "shares": None if rows.shares is None else rounded(rows.shares),
-                    "points": [rounded(column) for column in rows.points.T],
-                    "numbers": rows.numbers,
-                }
-                for rows in self.rows
-            ],
-            "colourings": [
-                {"name": colouring.name, "cyclic": colouring.cyclic, "values": rounded(colouring.values)}
-                for colouring in self.colourings
-            ],
-        }
+        rows = [
+            {
+                **vars(rows),
+                "shares": None if rows.shares is None else rounded(rows.shares),
+                "points": [rounded(column) for column in rows.points.T],
+            }
+            for rows in self.rows
+        ]
+        colourings = [{**vars(one), "values": rounded(one.values)} for one in self.colourings]
+        return {"kind": "curve", "style": house_style(), **vars(self), "rows": rows, "colourings": colourings}
 
 
 @dataclass(frozen=True)
@@ -94,8 +84,7 @@ class Group:
         """Return plain data, with evenly spread tokens if there are more than a phone can handle."""
         chosen = spread_ids(len(self.ids), MOST_POINTS)
         return {
-            "name": self.name,
-            "colour": self.colour,
+            **vars(self),
             "ids": [int(self.ids[i]) for i in chosen],
             "x": placed(self.x[chosen]),
             "y": placed(self.y[chosen]),
@@ -123,11 +112,7 @@ class Scatter:
         return {
             "kind": "scatter",
             "style": house_style(),
-            "x_label": self.x_label,
-            "y_label": self.y_label,
-            "n_tokens": self.n_tokens,
-            "diagonal": self.diagonal,
-            "origin": self.origin,
+            **vars(self),
             "named": [[*rounded((x, y)), name] for x, y, name in self.named],
             "groups": [group.as_json() for group in self.groups if len(group.ids)],
         }

@@ -60,14 +60,8 @@ class Box:
 def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], dots: Float[Array, "m 2"]) -> None:
     """Write labels beside points, to the right, the left, above or below; where there is no room, none.
 
-    There is room where a label stays in the axes, clear of labels before it, and lies on none of the points and on
-    `MOST_COVERED` dots at most.
-
-    Args:
-        ax: axes whose limits are set.
-        points: where.
-        labels: what, literally: no character is markup.
-        dots: all that is drawn.
+    There is room where a label stays in the axes, whose limits are set, clear of labels before it, and lies on none
+    of the points and on `MOST_COVERED` of all `dots` at most. No character is markup.
     """
     ax.figure.draw_without_rendering()  # the layout determines the size of the axes
     scale = 72 / ax.figure.dpi
@@ -96,7 +90,6 @@ def _places(x: float, y: float, width: float) -> Iterator[tuple[Box, tuple[float
 
 
 def _width(text: str) -> float:
-    """Return how wide a label is, in points."""
     font = _font()
     font.set_size(SIZE, 72)
     font.set_text(text)

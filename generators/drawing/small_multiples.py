@@ -1,12 +1,10 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from numpy import ndarray as Array
 
 from generators.drawing import style
+from generators.drawing.interactive import Rows
 
 COLUMNS = 5
 WIDTH, HEIGHT = 1.75, 1.85  # inches per picture
@@ -14,16 +12,7 @@ BAR = 3.0  # inches
 SINGLE = 2.6  # inches, for a single picture
 
 
-@dataclass(frozen=True)
-class NamedCurve:
-    """One model's curve: its first row is of position `first`."""
-
-    name: str
-    first: int
-    points: Float[Array, "rows 3"]
-
-
-def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
+def draw_small_multiples(curves: Sequence[Rows]) -> Any:
     columns = min(COLUMNS, len(curves))
     rows = -(-len(curves) // columns)
     figure = style.canvas(width=WIDTH * columns + 0.9, height=HEIGHT * rows)
@@ -42,7 +31,7 @@ def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
     return figure
 
 
-def draw_single(curve: NamedCurve, *, grey: bool = False) -> Any:
+def draw_single(curve: Rows, *, grey: bool = False) -> Any:
     from mpl_toolkits.mplot3d import proj3d
 
     figure = style.canvas(width=SINGLE, height=SINGLE)

@@ -33,14 +33,9 @@ def strip(
 ) -> Markup:
     """Return the strip of a claim; empty where there is nothing to set the value beside.
 
-    Args:
-        value: the effect size.
-        interval: its stability range or 95 % interval, as `interval_kind` says.
-        threshold: from where the claim holds.
-        chance: median and limit of what the null gives.
-        unit: of all of them.
-        sense: "at least" or "at most", the side of the threshold on which the claim holds, which is marked.
-        among: the numbers of all models where their strips stand one below the other, on one scale.
+    `interval_kind` says what the interval is; `chance` is the median and the limit of what the null gives; `sense` is
+    "at least" or "at most", the side of the threshold on which the claim holds, which is marked; `among` are the
+    numbers of all models where their strips stand one below the other, on one scale.
     """
     if value is None or (threshold is None and chance is None):
         return Markup("")

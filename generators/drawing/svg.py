@@ -2,8 +2,8 @@
 
 Text and lines are in `currentColor`, which the picture itself sets: as for a light page, or, where its address ends
 in `#dark`, as for a dark one (`:target`, which an `<img>` honours too). What matplotlib writes is said again in fewer
-bytes: every style once, coordinates from the last point on, and pictures inside with a palette. Words are text, in
-the font that they were set for where a reader has it, else in one as wide.
+bytes: coordinates from the last point on, and pictures inside with a palette. Words are text, in the font that they
+were set for where a reader has it, else in one as wide.
 """
 
 import base64
@@ -21,7 +21,7 @@ SMALL = 2000  # bytes of an embedded picture (a color scale) that keeps all its 
 COLOURS = 64  # colors of an embedded picture; more can't be told apart
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
-GROUP, METADATA, SHARED, PATH = (f"{{{SVG}}}{tag}" for tag in ("g", "metadata", "defs", "path"))
+METADATA, SHARED, PATH = (f"{{{SVG}}}{tag}" for tag in ("metadata", "defs", "path"))
 WORDS = {f"{{{SVG}}}text", f"{{{SVG}}}tspan"}
 TONES = f":root{{color:{INK};background:{PAGE}}}:root:target{{color:{INK_DARK};background:{PAGE_DARK}}}"
 FONTS = "text{font-family:'DejaVu Sans',Verdana,sans-serif;fill:currentColor}"
@@ -29,7 +29,6 @@ SAID_BY_FONTS = re.compile(r"font-family:[^;]*;?|fill:currentColor;?|text-anchor
 UPRIGHT = re.compile(r"rotate\(-?0 ")
 COMMAND = re.compile(r"([MLQCz])([^MLQCz]*)")
 NUMBER = re.compile(r"-?\d+\.\d+")
-REFERENCE = re.compile(r"#([\w.-]+)")
 PICTURE = "data:image/png;base64,"
 
 ET.register_namespace("", SVG)
@@ -70,27 +69,14 @@ def compact(drawn: bytes) -> bytes:
     root = ET.fromstring(drawn)
     for element in root.findall(METADATA):
         root.remove(element)
-    _with_short_names(root)
     marks = {id(path) for shared in root.iter(SHARED) for path in shared.iter(PATH)}
     for element in root.iter():
         _shorten(element, DECIMALS if id(element) in marks else ROUGHER)
-    _flatten(root)
-    _with_styles(root)
+    sheet = ET.Element(f"{{{SVG}}}style")
+    sheet.text = TONES + FONTS
+    root.insert(0, sheet)
+    root.set("id", DARK)
     return ET.tostring(root).replace(b" />", b"/>")
-
-
-def _with_short_names(root: ET.Element) -> None:
-    refers = [v for element in root.iter() for v in element.attrib.values() if v.startswith(("#", "url(#"))]
-    referred = {name for value in refers for name in REFERENCE.findall(value)}
-    short = {name: f"a{number}" for number, name in enumerate(sorted(referred))}
-    for element in root.iter():
-        for key, value in list(element.attrib.items()):
-            if key == "id":
-                del element.attrib["id"]
-                if value in short:
-                    element.set("id", short[value])
-            elif not value.startswith("data:"):
-                element.set(key, REFERENCE.sub(lambda found: f"#{short.get(found[1], found[1])}", value))
 
 
 def _shorten(element: ET.Element, decimals: int) -> None:
@@ -119,27 +105,6 @@ def _shorten_text(element: ET.Element) -> None:
     if UPRIGHT.match(element.get("transform", "")):
         del element.attrib["transform"]
     element.set("style", SAID_BY_FONTS.sub("", element.get("style", "")).rstrip(";"))
-
-
-def _flatten(element: ET.Element) -> None:
-    for child in list(element):
-        _flatten(child)
-    children = list(element)
-    plain = [child for child in children if child.tag == GROUP and not child.attrib]
-    if plain:
-        element[:] = [inner for child in children for inner in (child if child in plain else [child])]
-
-
-def _with_styles(root: ET.Element) -> None:
-    names: dict[str, str] = {}
-    for element in root.iter():
-        style = element.attrib.pop("style", None)
-        if style:
-            element.set("class", names.setdefault(style, f"s{len(names)}"))
-    sheet = ET.Element(f"{{{SVG}}}style")
-    sheet.text = TONES + FONTS + "".join(f".{name}{{{style}}}" for style, name in names.items())
-    root.insert(0, sheet)
-    root.set("id", DARK)
 
 
 def relative(path: str, decimals: int = DECIMALS) -> str:

@@ -10,7 +10,7 @@ from generators.site.learned import Lesson
 from generators.site.pictures import Picture
 from generators.site.questions import Question, questions
 from generators.site.view import ModelPage, Section
-from generators.site.words import environment, first_sentences
+from generators.site.words import environment, first_sentence
 
 MOST_DRAWN = 6  # models whose figure a question's page shows
 
@@ -63,7 +63,6 @@ def drawn_for(question: Question, pages: Sequence[ModelPage]) -> list[tuple[Mode
 
 
 def answers(page: ModelPage) -> list[QuestionAnswer]:
-    """Return what one model answers to each question."""
     return [_answer(question, page) for question in questions()]
 
 
@@ -82,7 +81,6 @@ def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
 
 
 def _why_not(sections: Sequence[Section]) -> str:
-    """Return in a sentence why a question has no answer."""
     if any(section.lacks_weights for section in sections):
         return "The weights that we have can't tell"
     if any(section.cannot_run for section in sections):
@@ -93,7 +91,7 @@ def _why_not(sections: Sequence[Section]) -> str:
 
 
 def _one_sentence(text: str) -> str:
-    return first_sentences(text, 1).rstrip(".")
+    return first_sentence(text).rstrip(".")
 
 
 def over_all(question: Question, lessons: Iterable[Lesson], pages: Sequence[ModelPage]) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 
 from generators.base.plain import as_compact_json, as_json
 from generators.findings import FINDINGS
+from generators.findings.contract import Finding
 from generators.site.results_table import COLUMNS, Kind, rows
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
+from generators.site.words import rules
 
 VERSION = 1
 FOLDER = f"api/v{VERSION}"
@@ -32,28 +34,21 @@ Row = Mapping[str, Any]
 
 
 def write_api(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], staging: Staging) -> None:
-    """Write every file, the index of them, and their schema."""
     table = rows(pages, in_series)
     every = [*pages, *in_series]
     files = {
-        **{f"models/{page.name}": _of_model(page, table) for page in every},
-        **{f"claims/{rule.id}": _of_claim(rule.id, table) for finding in FINDINGS for rule in finding.rules},
-        **{f"findings/{finding.name}": _of_finding(finding.name, table, every) for finding in FINDINGS},
-        **{f"heads/{page.name}": _heads(page, staging) for page in every},
+        "models": {page.name: _of_model(page, table) for page in every},
+        "claims": {rule.id: _of_claim(rule.id, table) for rule in rules()},
+        "findings": {finding.name: _of_finding(finding, every) for finding in FINDINGS},
+        "heads": {page.name: _heads(page, staging) for page in every},
     }
-    for path, content in files.items():
-        staging.write(f"{FOLDER}/{path}.json", as_compact_json({"version": VERSION, **content}))
-    staging.write(f"{FOLDER}/index.json", as_json(_index([*files])))
+    for kind, named in files.items():
+        for name, content in named.items():
+            staging.write(f"{FOLDER}/{kind}/{name}.json", as_compact_json({"version": VERSION, **content}))
+    index = {kind: {name: f"{kind}/{name}.json" for name in named} for kind, named in files.items()}
+    about = {"version": VERSION, "schema": "schema.json", "licence": "MIT"}
+    staging.write(f"{FOLDER}/index.json", as_json(about | index))
     staging.write(f"{FOLDER}/schema.json", as_json(schema()))
-
-
-def _index(paths: Sequence[str]) -> dict[str, Any]:
-    """Return where every file is, by what it is about: addresses from the folder of the index."""
-    listed: dict[str, dict[str, str]] = {kind: {} for kind in ("models", "claims", "findings", "heads")}
-    for path in paths:
-        kind, _, name = path.partition("/")
-        listed[kind][name] = f"{path}.json"
-    return {"version": VERSION, "schema": "schema.json", "licence": "MIT", **listed}
 
 
 def _of_model(page: ModelPage, table: Sequence[Row]) -> dict[str, Any]:
@@ -71,20 +66,20 @@ def _of_claim(claim: str, table: Sequence[Row]) -> dict[str, Any]:
     return {**about, "models": [_without(row, left_out) for row in mine]}
 
 
-def _of_finding(name: str, table: Sequence[Row], pages: Sequence[ModelPage]) -> dict[str, Any]:
-    """Return a finding: its claims, and of each model what came of it and every number that was measured."""
-    finding = next(one for one in FINDINGS if one.name == name)
-    verdicts: dict[str, dict[str, str]] = {}
-    for row in table:
-        if row["finding"] == name:
-            verdicts.setdefault(row["model"], {})[row["claim"]] = row["verdict"]
+def _of_finding(finding: Finding[Any], pages: Sequence[ModelPage]) -> dict[str, Any]:
+    """Return a finding: its claims, and of each model what came of it and the verdicts."""
     models = [
-        {"model": page.name, "status": section.record.status, "verdicts": verdicts.get(page.name, {})}
+        {
+            "model": page.name,
+            "status": section.record.status,
+            "verdicts": {claim.id: claim.verdict for claim in section.claims},
+        }
         for page in pages
         for section in page.sections
-        if section.finding.name == name
+        if section.finding.name == finding.name
     ]
-    return {"finding": name, "title": finding.title, "claims": [rule.id for rule in finding.rules], "models": models}
+    claims = [rule.id for rule in finding.rules]
+    return {"finding": finding.name, "title": finding.title, "claims": claims, "models": models}
 
 
 def _heads(page: ModelPage, staging: Staging) -> dict[str, Any]:
@@ -109,25 +104,22 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of all files: each column with its meaning, its unit, and what null means."""
     columns = {column.name: _typed(column.kind, column.described()) for column in COLUMNS}
     row = {"type": "object", "properties": columns, "additionalProperties": False}
+    claims = {"type": "array", "items": {"$ref": "#/$defs/row"}}
     of: dict[str, dict[str, Any]] = {
-        "models": {"required": ["model", "claims"], "properties": {"claims": _array("row")}},
-        "claims": {"required": ["claim", "models"], "properties": {"models": _array("row")}},
-        "findings": {"required": ["finding", "claims", "models"], "properties": {"models": {"type": "array"}}},
-        "heads": {"required": ["model", "heads"], "properties": {"heads": {"type": "object"}}},
+        "models": {"model": {}, "claims": claims},
+        "claims": {"claim": {}, "models": claims},
+        "findings": {"finding": {}, "claims": {}, "models": {"type": "array"}},
+        "heads": {"model": {}, "heads": {"type": "object"}},
     }
-    version = {"version": {"const": VERSION}}
-    files = {kind: {"type": "object", **one, "required": ["version", *one["required"]]} for kind, one in of.items()}
-    for one in files.values():
-        one["properties"] = {**version, **one["properties"]}
+    files = {}
+    for kind, given in of.items():
+        properties = {"version": {"const": VERSION}, **given}
+        files[kind] = {"type": "object", "required": [*properties], "properties": properties}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$defs": {"row": row, **files},
         "anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in files],
     }
-
-
-def _array(of: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"$ref": f"#/$defs/{of}"}}
 
 
 def _typed(kind: Kind, described: Mapping[str, str | None]) -> dict[str, Any]:

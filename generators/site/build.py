@@ -33,7 +33,6 @@ class Made:
 
     @property
     def sentences(self) -> list[str]:
-        """Return a sentence for everything that went wrong."""
         return [*self.failures, *self.rendered.damaged]
 
 
@@ -67,13 +66,10 @@ def make_pages(
 def run_mkdocs(workshop: Workshop, *, from_disk: bool = False) -> None:
     """Build the site from hand-written and generated pages; the old one stays until the new one is whole.
 
-    Args:
-        workshop: where everything is.
-        from_disk: whether pages will be opened from the disk: without search, which needs a server, with links to
-            files instead of folders, and without the hand-written pages.
+    With `from_disk`, pages will be opened from the disk: without search, which needs a server, with links to files
+    instead of folders, and without the hand-written pages.
 
-    Raises:
-        AtlasError: MkDocs warned or failed; what it printed says why.
+    Raises AtlasError: MkDocs warned or failed; what it printed says why.
     """
     os.environ |= {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     from mkdocs.commands.build import build

@@ -3,38 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from generators.compute.records import ClaimRecord
-from generators.findings import FINDINGS
+from generators.findings.judging import Rule
 from generators.site.view import ModelPage
+from generators.site.words import rules
 
 SHARE = 0.01  # of draws of a null that are beyond its limit
-
-
-@dataclass(frozen=True)
-class FindingRule:
-    """A rule as pages list it, with the name of its finding."""
-
-    finding: str
-    id: str
-    short: str
-    statement: str
-
-
-def rules_by_finding() -> list[FindingRule]:
-    return [FindingRule(f.name, rule.id, rule.short, rule.statement) for f in FINDINGS for rule in f.rules]
 
 
 @dataclass(frozen=True)
 class ClaimChance:
     """One claim: its records in the models that can test it."""
 
-    rule: FindingRule
+    rule: Rule[Any]
     tested: tuple[ClaimRecord, ...]
 
     @property
     def nulls(self) -> list[str]:
-        """Return what was drawn, where anything was."""
         return list(dict.fromkeys(claim.chance.null for claim in self.tested if claim.chance))
 
     @property
@@ -65,7 +52,6 @@ class Chances:
 
     @property
     def expected(self) -> float:
-        """Return how many of them would hold by chance at most, were there nothing to find in any."""
         return SHARE * len(self.drawn)
 
     @property
@@ -78,9 +64,9 @@ class Chances:
         return min(1.0, self.expected / self.holding) if self.holding else 0.0
 
 
-def chances(rules: Sequence[FindingRule], pages: Sequence[ModelPage]) -> Chances:
+def chances(pages: Sequence[ModelPage]) -> Chances:
     found = []
-    for rule in rules:
+    for rule in rules():
         claims = [page.claims[rule.id] for page in pages if rule.id in page.claims]
         found.append(ClaimChance(rule, tuple(claim for claim in claims if claim.verdict != "untested")))
     return Chances(tuple(found))

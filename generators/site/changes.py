@@ -11,23 +11,21 @@ UNTESTED = "untested"
 
 @dataclass(frozen=True)
 class Change:
-    """Claims by what became of them in one model, beside the reference: each that the reference can test is in one.
+    """Claims by what became of them in one model, beside the reference, if they hold fully in either.
 
-    `alike` don't hold fully in either; `lost` and `gained` hold in the one alone; `untested` hold in the reference.
-    `new` hold here, and are those that the reference can't test.
+    `lost` and `gained` hold in the one alone; `untested` hold in the reference; `new` hold here, and the reference
+    can't test them.
     """
 
     place: Place
     retained: tuple[Along, ...]
     lost: tuple[Along, ...]
     gained: tuple[Along, ...]
-    alike: tuple[Along, ...]
     untested: tuple[Along, ...]
     new: tuple[Along, ...]
 
     @property
     def held(self) -> int:
-        """Return how many claims hold in the reference."""
         return len(self.retained) + len(self.lost) + len(self.untested)
 
 
@@ -37,10 +35,7 @@ def verdict(row: Along, place: Place) -> str:
 
 
 def change(rows: Sequence[Along], reference: Place, place: Place) -> Change:
-    """Return what became of claims at a place, beside those of the reference."""
-    sorted_out: dict[str, list[Along]] = {
-        kind: [] for kind in ("retained", "lost", "gained", "alike", "untested", "new")
-    }
+    sorted_out: dict[str, list[Along]] = {kind: [] for kind in ("retained", "lost", "gained", "untested", "new")}
     for row in rows:
         kind = _kind(verdict(row, reference), verdict(row, place))
         if kind is not None:
@@ -53,4 +48,4 @@ def _kind(before: str, after: str) -> str | None:
         return "new" if after == "holds" else None
     if before == "holds":
         return {"holds": "retained", UNTESTED: "untested"}.get(after, "lost")
-    return {"holds": "gained", UNTESTED: None}.get(after, "alike")
+    return "gained" if after == "holds" else None

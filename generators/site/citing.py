@@ -19,7 +19,6 @@ def bibtex(address: str | None) -> str:
 
 
 def fields(address: str | None = None) -> str:
-    """Return what stands in that entry, a line for each field."""
     said = {
         "title": f"{{{TITLE}}}",
         "author": f"{{{{{AUTHORS}}}}}",

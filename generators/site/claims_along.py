@@ -16,8 +16,6 @@ from generators.findings.judging import Rule
 
 @dataclass(frozen=True)
 class SeriesMember:
-    """A model of a series that has results, judged."""
-
     place: Place
     model: Model
     judged: JudgedModel
@@ -97,12 +95,10 @@ class Along:
 
     @property
     def spread(self) -> float | None:
-        """Return how far the measured effects lie apart, None where there are fewer than two."""
         return max(self.effects) - min(self.effects) if len(self.effects) > 1 else None
 
     @property
     def holding(self) -> int:
-        """Return in how many models it holds."""
         return sum(claim.verdict == "holds" for _, claim in self.tested)
 
     @property
@@ -112,7 +108,6 @@ class Along:
 
     @property
     def close_calls(self) -> int:
-        """Return in how many models its verdict is a close call."""
         return sum(claim.close for _, claim in self.tested)
 
     @property
@@ -155,7 +150,6 @@ class Along:
 
     @property
     def by_verdict(self) -> dict[str, list[Place]]:
-        """Return the places at which it has each verdict, in the order met."""
         verdicts = dict.fromkeys(claim.verdict for _, claim in self.tested)
         return {kind: [member.place for member, claim in self.tested if claim.verdict == kind] for kind in verdicts}
 
@@ -180,7 +174,6 @@ class Along:
 
     @property
     def others(self) -> list[tuple[Place, ClaimRecord]]:
-        """Return the claim in every model but the reference that can test it."""
         return [(member.place, claim) for member, claim in self.tested if member.place != self.series.reference]
 
     def differences(self) -> list[tuple[Place, float]]:

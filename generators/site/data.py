@@ -27,7 +27,6 @@ def write(pages: Sequence[ModelPage], staging: Staging) -> None:
 
 
 def model_files(page: ModelPage) -> dict[str, str]:
-    """Return the data files of one model, by their paths."""
     folder = f"data/{page.name}"
     document = page.findings.model_dump(mode="json")
     document["findings"] = shortened(document["findings"])  # claims keep every digit that they were judged by
@@ -65,7 +64,6 @@ def shortened(value: Any) -> Any:
 
 
 def claims_of_site() -> list[dict[str, Any]]:
-    """Return findings and the claims about each, in the order of the site."""
     return [
         {
             "name": finding.name,

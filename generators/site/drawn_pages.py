@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,13 +15,12 @@ from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site import data
-from generators.site.entities import Notable, entity_files
+from generators.site.addresses import Notable
+from generators.site.entities import entity_files
 from generators.site.pictures import Picture
 from generators.site.previews import model_preview
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, Section, claims_about, model_page, titled
-
-FEWEST_FOR_MORE_PROCESSES = 2  # models to be drawn
 
 
 @dataclass(frozen=True)
@@ -40,41 +39,17 @@ class PageParts:
     cached: set[str]
 
 
-@dataclass(frozen=True)
-class DrawnPage:
-    """What a model's page is made from, its figures and data written, and the entities that its results name."""
-
-    page: ModelPage
-    entities: list[Notable]
-
-
-@dataclass(frozen=True)
-class PagePlaces:
-    """Where pages are drawn from and to, by this process or another."""
-
-    results: Store
-    folder: Path
-    cache: Path
-    whole: bool
-
-
 Draw = Callable[[Model], PageParts | None]
 
 
 def page_of(
-    model: Model, drawn: PageParts | None, staging: Staging, unavailable: str | None, series_page: str | None = None
-) -> DrawnPage | None:
-    """Return what a model's page is made from, None where it has no results.
+    model: Model, drawn: PageParts, staging: Staging, unavailable: str | None, series_page: str | None = None
+) -> ModelPage:
+    """Return what a model's page is made from: what `drawing` gives, and what the registry says of it.
 
-    Args:
-        model: what the registry says of it.
-        drawn: the rest, as `drawing` gives it.
-        staging: where it was drawn to.
-        unavailable: why the model's weights could not be had this time.
-        series_page: where it is shown, if it has no page of its own.
+    `unavailable` says why the model's weights could not be had this time; `series_page` is where it is shown, if it
+    has no page of its own.
     """
-    if drawn is None:
-        return None
     staging.written |= drawn.written
     staging.cache.used |= drawn.cached
     sections = [
@@ -88,7 +63,7 @@ def page_of(
         for finding in FINDINGS
     ]
     page = titled(drawn.findings, model, sections, drawn.damaged, unavailable, series_page)
-    return DrawnPage(page, drawn.entities)
+    return replace(page, named=drawn.entities)
 
 
 @contextmanager
@@ -99,14 +74,13 @@ def drawing(
 
     It raises what went wrong there.
     """
-    places = PagePlaces(store, staging.folder, staging.cache.folder, whole)
     there = [model for model in models if store.folder(model.name).is_dir()]
-    if len(there) < FEWEST_FOR_MORE_PROCESSES or processes < 2:
-        yield lambda model: draw(model, places, report)
+    if min(len(there), processes) < 2:
+        yield lambda model: draw(model, store, staging.again(), report, whole=whole)
         return
     with _drawing_processes(processes) as pool:
         with ctrl_c_deferred():
-            begun = {model.name: pool.submit(draw, model, places) for model in there}
+            begun = {one.name: pool.submit(draw, one, store, staging.again(), whole=whole) for one in there}
 
         def drawn_apart(model: Model) -> PageParts | None:
             if model.name not in begun:
@@ -132,23 +106,20 @@ def _drawing_processes(count: int) -> Iterator[ProcessPoolExecutor]:
             raise
 
 
-def draw(model: Model, places: PagePlaces, report: Report = silent) -> PageParts | None:
+def draw(model: Model, store: Store, staging: Staging, report: Report = silent, *, whole: bool) -> PageParts | None:
     """Draw a model's figures, write its data, and return what its page is made from; None without results.
 
-    Raises:
-        InputError: what is stored of the model itself is damaged.
+    Raises InputError: what is stored of the model itself is damaged.
     """
-    staging, in_series = Staging(places.folder, places.cache), places.whole and model.only_in_series
-    page = model_page(model, places.results, staging, report, in_series=in_series)
+    in_series = whole and model.only_in_series
+    page = model_page(model, store, staging, report, in_series=in_series)
     if page is None:
         return None
     files: dict[str, str | bytes] = {**data.model_files(page)}
     entities: list[Notable] = []
-    if places.whole:
+    if whole:
         known, entities = entity_files(page)
-        files |= known
-    if places.whole and not in_series:
-        files |= model_preview(page, staging)
+        files |= known | ({} if in_series else model_preview(page, staging))
     for path, content in files.items():
         staging.write(path, content)
     return PageParts(

@@ -25,7 +25,7 @@ from generators.findings.facts import (
     Fact,
 )
 from generators.findings.judging import NotMeasuredError
-from generators.site.addresses import query, query_of_head
+from generators.site.addresses import Notable, query, query_of_head
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
@@ -33,28 +33,6 @@ LISTED: tuple[EntityKind, ...] = ("channel", "head", "token")  # of which those 
 LIKE = "data/like.json"
 DIGITS = 4  # significant ones, of a number
 LINE_DIGITS = 3  # of a point of a line: a model has a hundred thousand gains
-
-
-@dataclass(frozen=True)
-class Notable:
-    """An entity that results name: where its panel opens, relative to its model's page, and what is said of it.
-
-    `name` is what a head or a token is called beside its index, `roles` what it is and no other of the model, each
-    with the claim that there is such an entity, or with none.
-    """
-
-    kind: str
-    index: int
-    name: str | None
-    address: str
-    says: str
-    roles: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def called(self) -> str:
-        """Return what the entity is called: Channel 138, Head L0H7, Token 262 ␠the."""
-        parts = [self.kind.capitalize(), "" if self.kind == "head" else str(self.index), self.name or ""]
-        return " ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -136,7 +114,6 @@ class Entities:
 
 
 def entities(page: ModelPage, kind: EntityKind) -> Entities:
-    """Return what findings say of a model's entities of one kind."""
     model = page.findings.model
     n_heads = model.n_layer * model.n_head
     counts = {"channel": model.d_model, "head": n_heads, "position": model.n_ctx, "token": model.vocab_size}
@@ -161,17 +138,25 @@ def entity_files(page: ModelPage) -> tuple[dict[str, str], list[Notable]]:
     """Return what is known of a model's entities, as files for panels to fetch, and those that results name."""
     found = {kind: entities(page, kind) for kind in get_args(EntityKind)}
     plain = {kind: one.as_json() for kind, one in found.items()}
-    tokens = {"token": plain.pop("token")}
-    files = {"things": {"model": _model(page), "findings": _findings(page), **plain}, "things-tokens": tokens}
-    named = [one for kind in LISTED for one in _notable(kind, found[kind], page.findings.model.n_head)]
+    tokens, model = {"token": plain.pop("token")}, page.findings.model
+    findings = {
+        section.finding.name: {
+            "title": section.finding.title,
+            "figures": {picture.name: picture.title for picture in section.pictures},
+        }
+        for section in page.sections
+    }
+    about = {"name": page.name, "title": page.title, "n_layer": model.n_layer, "n_head": model.n_head}
+    files = {"things": {"model": about, "findings": findings, **plain}, "things-tokens": tokens}
+    named = [one for kind in LISTED for one in _notable(kind, found[kind], model.n_head)]
     return {f"data/{page.name}/{file}.json": as_compact_json(content) for file, content in files.items()}, named
 
 
-def write_like(pages: Sequence[ModelPage], named: Mapping[str, list[Notable]], staging: Staging) -> None:
+def write_like(pages: Sequence[ModelPage], staging: Staging) -> None:
     """Write which entity has a role in each model, by role: panels lead from one model's to the others'."""
     like: dict[str, list[dict[str, Any]]] = {}
     for page in pages:
-        for one in named.get(page.name, ()):
+        for one in page.named:
             for role, claim in one.roles:
                 verdict = {"verdict": page.claims[claim].verdict} if claim in page.claims else {}
                 there = {"model": page.name, "title": page.title, "index": one.index, **verdict}
@@ -185,21 +170,6 @@ def _named_in_tables(page: ModelPage) -> Iterator[tuple[int, str]]:
             if {"id", "readable"} <= {*table.columns}:
                 named = zip(table.column("id"), table.column("readable"), strict=True)
                 yield from ((i, name) for i, name in named if name)
-
-
-def _model(page: ModelPage) -> dict[str, Any]:
-    model = page.findings.model
-    return {"name": page.name, "title": page.title, "n_layer": model.n_layer, "n_head": model.n_head}
-
-
-def _findings(page: ModelPage) -> dict[str, Any]:
-    return {
-        section.finding.name: {
-            "title": section.finding.title,
-            "figures": {picture.name: picture.title for picture in section.pictures},
-        }
-        for section in page.sections
-    }
 
 
 def _notable(kind: EntityKind, found: Entities, n_head: int) -> Iterator[Notable]:

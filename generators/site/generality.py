@@ -21,22 +21,18 @@ class Generality:
 
     @cached_property
     def enough(self) -> list[Lesson]:
-        """Return what at least three models can test."""
         return [lesson for lesson in self.lessons if lesson.enough]
 
     @property
     def in_most(self) -> list[Lesson]:
-        """Return what holds in more than half of the models that can test it, of which there are at least three."""
         return [lesson for lesson in self.enough if 2 * lesson.holding > lesson.tested]
 
     @property
     def everywhere(self) -> list[Lesson]:
-        """Return what holds in every model that can test it, of which there are at least three."""
         return [lesson for lesson in self.enough if lesson.in_all]
 
     @property
     def nowhere(self) -> list[Lesson]:
-        """Return what holds in none of at least three models that can test it."""
         return [lesson for lesson in self.enough if not lesson.holding]
 
     @property
@@ -65,17 +61,14 @@ class Generality:
 
     @property
     def of_first(self) -> dict[str, ClaimRecord]:
-        """Return the first model's claims by id."""
         return {} if self.first is None else self.first.claims
 
     @property
     def untested(self) -> list[ClaimRecord]:
-        """Return the claims that can't be tested in the first model."""
         return [claim for claim in self.of_first.values() if claim.verdict == "untested"]
 
     @property
     def tested(self) -> int:
-        """Return how many claims can be tested in the first model."""
         return len(self.of_first) - len(self.untested)
 
     @property

@@ -38,7 +38,6 @@ class Term:
 
     @property
     def id(self) -> str:
-        """Return where it stands on the glossary's page."""
         return re.sub(r"\W+", "-", self.term.lower())
 
     @property
@@ -52,17 +51,9 @@ class Term:
 
 @cache
 def glossary() -> tuple[Term, ...]:
-    """Return all terms, in the order of the alphabet."""
     entries: list[dict[str, Any]] = yaml.safe_load((packaged("templates") / "glossary.yml").read_text("utf-8"))
     terms = [
-        Term(
-            one["term"],
-            one["says"].strip(),
-            tuple(one.get("also", ())),
-            one.get("pattern"),
-            tuple(one.get("akin", ())),
-            one.get("at", ""),
-        )
+        Term(**{**one, "says": one["says"].strip()} | {name: tuple(one.get(name, ())) for name in ("also", "akin")})
         for one in entries
     ]
     return tuple(sorted(terms, key=lambda one: one.term.lower()))

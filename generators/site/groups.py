@@ -19,7 +19,6 @@ class FindingGroup:
 
     @property
     def columns(self) -> int:
-        """Return how many claims there are."""
         return sum(len(finding.rules) for finding in self.findings)
 
 

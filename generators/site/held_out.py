@@ -16,7 +16,6 @@ from numpy import ndarray as Array
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from generators.base import notices
-from generators.base.errors import InputError
 from generators.base.files import read_limited
 from generators.checkpoint.registry import FolderSource, Model, Place, explain
 from generators.findings.facts import TextLoss
@@ -76,7 +75,6 @@ class Recorded(BaseModel):
 
     @property
     def loss(self) -> LossMean:
-        """Return the loss; its interval is over windows."""
         windows = np.array(self.held_out_window_losses)
         return over_windows(windows) if len(windows) else LossMean(self.held_out_loss, None)
 
@@ -88,7 +86,6 @@ class Recorded(BaseModel):
 
 
 def over_windows(values: Float[Array, " windows"]) -> LossMean:
-    """Return the mean of `values` with 1.96 standard errors to either side."""
     mean = float(values.mean())
     if len(values) < 2:
         return LossMean(mean, None)
@@ -97,25 +94,17 @@ def over_windows(values: Float[Array, " windows"]) -> LossMean:
 
 
 def record_of(model: Model) -> Recorded | None:
-    """Return the record of a model's training, None without one. Raises InputError: it is there but damaged."""
+    """Return the record of a model's training, None without one, or where it is damaged, which is said."""
     for source in model.sources:
         if isinstance(source, FolderSource) and (path := source.folder / TRAINING_RECORD).is_file():
             try:
                 return Recorded.model_validate(json.loads(read_limited(path, LARGEST_RECORD)))
             except ValidationError as error:
-                raise InputError(f"{path} is no record of a training: {explain(error)}.") from error
+                wrong = f"is no record of a training: {explain(error)}"
             except (OSError, ValueError, RecursionError) as error:
-                raise InputError(f"{path} can't be read: {' '.join(str(error).split())}.") from error
+                wrong = f"can't be read: {' '.join(str(error).split())}"
+            notices.say_once(f"{path} {wrong}. In its series, {model.name} has no loss.")
     return None
-
-
-def _sound_record(model: Model) -> Recorded | None:
-    """Return the record of a model's training; None also where it is damaged, which is said."""
-    try:
-        return record_of(model)
-    except InputError as error:
-        notices.say_once(f"{error} In its series, {model.name} has no loss.")
-        return None
 
 
 def losses(models: Sequence[tuple[Place, Model]], members: Sequence[SeriesMember]) -> Losses | None:
@@ -128,7 +117,7 @@ def losses(models: Sequence[tuple[Place, Model]], members: Sequence[SeriesMember
 
 
 def _recorded(models: Sequence[tuple[Place, Model]]) -> Losses | None:
-    records = [(place, record) for place, record in ((p, _sound_record(m)) for p, m in models) if record is not None]
+    records = [(place, record) for place, record in ((p, record_of(m)) for p, m in models) if record is not None]
     if len(records) < 2 or len({record.corpus for _, record in records}) > 1:
         return None
     first = records[0][1]
@@ -145,7 +134,6 @@ def _measured(members: Sequence[SeriesMember]) -> Losses | None:
 
 
 def _text_losses(member: SeriesMember) -> Iterator[TextLoss]:
-    """Yield the loss of a model that a finding measured, if one did."""
     for judged in member.judged.findings:
         if judged.finding.facts.loss is not None and judged.measured is not None:
             yield judged.finding.facts.loss(judged.measured.metrics)

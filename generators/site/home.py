@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from generators.drawing import small_multiples
-from generators.drawing.small_multiples import NamedCurve
+from generators.drawing.interactive import Rows
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site.learned import FIRST
@@ -44,7 +44,7 @@ def home_curves(pages: Sequence[ModelPage], staging: Staging) -> HomeCurves | No
     finding = next((one for one in FINDINGS if one.facts.curve is not None and one.facts.by_chance is not None), None)
     if finding is None:
         return None
-    found = [(page, section, picture) for page, section, picture in _drawn_of(finding, pages)]
+    found = list(_drawn_of(finding, pages))
     made = []
     for page, section, picture in found[:MOST]:
         curve = _curve(picture, staging)
@@ -62,24 +62,22 @@ def _drawn_of(finding: Finding[object], pages: Sequence[ModelPage]) -> Iterator[
             yield page, section, section.signature
 
 
-def _curve(picture: Picture, staging: Staging) -> NamedCurve | None:
-    """Return the curve that an interactive figure was written from; None where that file isn't there."""
+def _curve(picture: Picture, staging: Staging) -> Rows | None:
     path = staging.folder / (picture.data or "")
     if not path.is_file():
         return None
     rows = json.loads(path.read_text("utf-8"))["rows"][0]
-    return NamedCurve("", rows["first"], np.array(rows["points"], dtype=np.float64).T)
+    return Rows("", rows["first"], np.array(rows["points"], dtype=np.float64).T)
 
 
 def _by_chance(finding: Finding[object], pages: Sequence[ModelPage], staging: Staging) -> Iterator[HomeCurve]:
     for page in pages:
         if page.name == FIRST and finding.facts.by_chance is not None:
             points = np.asarray(finding.facts.by_chance(page.measured[finding.name]), dtype=np.float64)
-            yield HomeCurve(_draw(CHANCE, NamedCurve("", 1, points), staging), None, None, page)
+            yield HomeCurve(_draw(CHANCE, Rows("", 1, points), staging), None, None, page)
 
 
-def _draw(name: str, curve: NamedCurve, staging: Staging) -> DrawnFile:
-    content = curve.first, np.ascontiguousarray(curve.points).tobytes(), name == CHANCE
-    made_from = (content,)
+def _draw(name: str, curve: Rows, staging: Staging) -> DrawnFile:
+    made_from = curve.first, np.ascontiguousarray(curve.points).tobytes(), name == CHANCE
     draw = partial(small_multiples.draw_single, curve, grey=name == CHANCE)
     return drawn(f"figures/home/{name}", made_from, draw, staging)

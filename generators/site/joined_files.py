@@ -102,14 +102,12 @@ def _renamed(names: str) -> str:
 
 
 def _deferred(name: str) -> ExtraScriptValue:
-    """Return a script that runs when the page has been read."""
     script = ExtraScriptValue(name)
     script.defer = True
     return script
 
 
 def _taken(files: Files, name: str) -> Path:
-    """Return where a file of the site is, and take it out of the site."""
     file = files.get_file_from_path(name)
     if file is None or file.abs_src_path is None:
         raise PluginError(f"mkdocs.yml names {name}, which is not there.")

@@ -20,8 +20,6 @@ FEWEST = 3  # models from which on a sentence says "all", "most" or "only"
 
 @dataclass(frozen=True)
 class Case:
-    """One model's claim."""
-
     page: ModelPage
     claim: ClaimRecord
 
@@ -87,7 +85,6 @@ class Lesson:
 
     @property
     def differing(self) -> int:
-        """Return how many recipes have models with different verdicts."""
         return sum(len({case.claim.verdict for case in recipe.cases}) > 1 for recipe in self.recipes)
 
     def _count(self, verdict: str) -> int:
@@ -127,12 +124,10 @@ class Lesson:
 
     @property
     def close_calls(self) -> int:
-        """Return in how many models its verdict is a close call."""
         return sum(case.claim.close for case in self.cases)
 
     @property
     def small_holding(self) -> int:
-        """Return in how many small models it holds."""
         return sum(case.claim.verdict == "holds" for case in self.small)
 
     @property
@@ -155,7 +150,6 @@ class Lesson:
 
     @property
     def share(self) -> float:
-        """Return in which share of the models that can test it, 0 where none can."""
         return self.holding / self.tested if self.cases else 0.0
 
     @property

@@ -18,12 +18,7 @@ def make_site(
 ) -> tuple[Path, Sequence[str]]:
     """Make the site; return where it is, and a sentence for everything that went wrong.
 
-    Args:
-        registry: where models.yml is.
-        load: reads it.
-        store: the results to show.
-        source: hand-written pages.
-        unavailable: why weights couldn't be had, by model.
+    `load` reads the registry; `source` are hand-written pages; `unavailable` says why weights can't be had.
 
     Raises:
         InputError: the registry is wrong, something isn't installed, or `site/` is no site that MkDocs made.

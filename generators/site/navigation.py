@@ -24,62 +24,35 @@ def write_navigation(
     *,
     whole: bool = True,
 ) -> None:
-    """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
-    menu = navigation(pages, notebooks, series) if whole else navigation_of_report(pages)
+    """Write the menu, titles and the pages behind them, in the form of mkdocs.yml's `nav`.
+
+    `series` is None where none are known; `whole` says whether it is of the whole site, or of a report on models.
+    """
+    models = [{page.title: f"models/{page.name}.md"} for page in pages]
+    asked = {"Questions": ["questions/index.md", *({q.short: f"questions/{q.name}.md"} for q in questions())]}
+    methods, words = {"Methods": "methods.md"}, {"Glossary": "glossary.md"}
+    if not whole:
+        about = {"About": ["about.md", methods, words]}
+        staging.write(NAVIGATION, as_json([{"Overview": "index.md"}, *models, asked, about]))
+        return
+    more: list[Any] = []
+    if series is not None:
+        listed = ({one.series.title: f"series/{one.series.name}.md"} for one in series)
+        more.append({"Series": ["series/index.md", *listed]})
+    if notebooks:
+        made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
+        more.append({"Notebooks": ["notebooks/index.md", *made]})
+    menu = [
+        {"Home": "index.md"},
+        asked,
+        {"Models": ["models/index.md", *models, {"Add a model": "add-a-model.md"}]},
+        {"Compare": ["compare.md", {"What holds where": "matrix.md"}]},
+        {"Data": DATA},
+        {"About": ["about.md", *more, methods, {"What the sources say": "statements.md"}, words]},
+    ]
     staging.write(NAVIGATION, as_json(menu))
 
 
 def read_navigation(folder: Path) -> list[Any]:
     menu: list[Any] = json.loads((folder / NAVIGATION).read_text("utf-8"))
     return menu
-
-
-def navigation(
-    pages: Sequence[ModelPage],
-    notebooks: Sequence[Notebook],
-    series: Sequence[SeriesPage] | None = None,
-) -> list[Any]:
-    """Return the menu: titles and the pages behind them.
-
-    Args:
-        pages: the models.
-        notebooks: the notebooks.
-        series: None where none are known.
-    """
-    more = _series(series)
-    if notebooks:
-        made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
-        more.append({"Notebooks": ["notebooks/index.md", *made]})
-    texts = [{"Methods": "methods.md"}, {"What the sources say": "statements.md"}, {"Glossary": "glossary.md"}]
-    return [
-        {"Home": "index.md"},
-        _questions(),
-        {"Models": ["models/index.md", *_linked(pages), {"Add a model": "add-a-model.md"}]},
-        {"Compare": ["compare.md", {"What holds where": "matrix.md"}]},
-        {"Data": DATA},
-        {"About": ["about.md", *more, *texts]},
-    ]
-
-
-def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
-    """Return the menu of a report on some models."""
-    return [
-        {"Overview": "index.md"},
-        *_linked(pages),
-        _questions(),
-        {"About": ["about.md", {"Methods": "methods.md"}, {"Glossary": "glossary.md"}]},
-    ]
-
-
-def _linked(pages: Sequence[ModelPage]) -> list[dict[str, str]]:
-    return [{page.title: f"models/{page.name}.md"} for page in pages]
-
-
-def _series(series: Sequence[SeriesPage] | None) -> list[Any]:
-    if series is None:
-        return []
-    return [{"Series": ["series/index.md", *({one.series.title: f"series/{one.series.name}.md"} for one in series)]}]
-
-
-def _questions() -> dict[str, Any]:
-    return {"Questions": ["questions/index.md", *({one.short: f"questions/{one.name}.md"} for one in questions())]}

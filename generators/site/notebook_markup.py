@@ -33,12 +33,10 @@ def as_theme_expects(html: str) -> str:
 
 
 def _inline(encoded: str) -> str:
-    """Return a figure as part of the page, so that its ink can be the page's colour of text."""
     return INK_IN_FIGURE.sub(r"\1: currentColor", base64.b64decode(encoded).decode())
 
 
 def with_downloads(html: str, name: str) -> str:
-    """Return a notebook's page with links to its two files below its title."""
     links = (
         f'<p class="downloads">Download: <a href="{name}.ipynb" download>{name}.ipynb</a> (executed), '
         f'<a href="../{name}.py" download>{name}.py</a> (text)</p>'

@@ -10,7 +10,6 @@ A cell that shows a figure or a table says in its metadata (`shows="..."`) what 
 """
 
 import html
-import json
 import os
 import platform
 import re
@@ -54,13 +53,10 @@ SCOPED_STYLE = re.compile(r"<style scoped>.*?</style>", re.DOTALL)
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook as its author wrote it."""
-
     source: Path
 
     @property
     def name(self) -> str:
-        """Return its name, which is also its page's."""
         return self.source.stem
 
     @property
@@ -104,15 +100,8 @@ def listed(site_source: Path) -> list[Notebook]:
 def write_notebooks(source: Path, staging: Staging, cache: Cache, report: Report = silent) -> list[str]:
     """Write every notebook, executed now or taken from the cache if nothing it follows from changed.
 
-    Args:
-        source: the folder of hand-written pages, with the notebooks as text.
-        staging: where to write; what notebooks read of the site has been written there.
-        cache: holds executed notebooks.
-        report: takes lines on the progress.
-
-    Returns:
-        A sentence for each notebook that could not be executed; its page has its text and says so. One whose input
-        isn't there is not executed either, and says so, but that is no failure.
+    Return a sentence for each that could not be executed; its page has its text and says so. One whose input isn't
+    there is not executed either, and says so, but that is no failure. What they read has been written.
     """
     failures = []
     folder = staging.folder / FOLDER
@@ -142,7 +131,7 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
         return _as_text(_unexecuted(notebook, sentence))
     name = _key(notebook, needs, folder)
     known = cache.get(name)
-    if known is not None and _is_json(known):
+    if known is not None:
         return known.decode()
     report(f"{notebook.name}: executing the notebook")
     _execute(parsed, notebook, folder)
@@ -150,14 +139,6 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
     text = _as_text(_described(parsed, notebook))
     cache.put(name, text.encode())
     return text
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        json.loads(data)
-    except ValueError:
-        return False
-    return True
 
 
 def _parsed(notebook: Notebook) -> tuple[Any, NotebookNeeds]:
@@ -207,11 +188,14 @@ def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:
         try:
             client.execute(env={**os.environ, "IPYTHONDIR": folder, "PYTHONHASHSEED": "0"}, cleanup_kc=True)
         except CellExecutionError as error:
-            why = _without_places(f"{error.ename}: {_one_line(error.evalue)}")
-            raise NotebookError(f"The notebook {notebook.name} could not be executed: {why}") from error
+            raise _failed(notebook, error.ename, error.evalue) from error
         except Exception as error:  # a kernel that dies, hangs or doesn't start must not cost the other pages
-            why = _without_places(f"{type(error).__name__}: {_one_line(str(error))}")
-            raise NotebookError(f"The notebook {notebook.name} could not be executed: {why}") from error
+            raise _failed(notebook, type(error).__name__, str(error)) from error
+
+
+def _failed(notebook: Notebook, kind: str, why: str) -> NotebookError:
+    said = _without_places(f"{kind}: {_one_line(why)}")
+    return NotebookError(f"The notebook {notebook.name} could not be executed: {said}")
 
 
 def _this_python() -> Any:
@@ -249,7 +233,6 @@ def _figure(svg: str, shows: str) -> str:
 
 
 def _table(table: str, shows: str) -> str:
-    """Return a table that scrolls inside itself and can be reached by keyboard."""
     plain = SCOPED_STYLE.sub("", table).replace(' border="1"', "").strip()
     return f'<div class="atlas-scroll" role="region" aria-label="{html.escape(shows)}" tabindex="0">{plain}</div>'
 

@@ -2,7 +2,7 @@
 
 import os
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 
 import jinja2
 
-from generators import __version__
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model, Registry
@@ -20,10 +19,9 @@ from generators.findings import FINDINGS
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.answers import answers, drawn_for, over_all
 from generators.site.api import write_api
-from generators.site.chances import chances, rules_by_finding
-from generators.site.drawn_pages import DrawnPage, drawing, page_of
-from generators.site.entities import Notable, write_like
-from generators.site.family import family_lessons
+from generators.site.chances import chances
+from generators.site.drawn_pages import drawing, page_of
+from generators.site.entities import write_like
 from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
@@ -39,9 +37,8 @@ from generators.site.staging import Staging
 from generators.site.statements import counts, statements
 from generators.site.stories import hero, stories
 from generators.site.view import Absent, ModelPage, all_models, counted
-from generators.site.words import environment
+from generators.site.words import environment, rules
 
-FEW = 6  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
 # What stands where a page was.
 MOVED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={to}">
@@ -54,15 +51,13 @@ PROCESSES = os.cpu_count() or 1  # that draw figures
 class Rendered:
     """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
 
-    `in_series` are models that are shown on the page of their series; `entities` the channels, heads and tokens that
-    results name, by model with a page.
+    `in_series` are models that are shown on the page of their series.
     """
 
     pages: list[ModelPage]
     absent: list[Absent]
     damaged: list[str]
     in_series: list[ModelPage] = field(default_factory=list)
-    entities: dict[str, list[Notable]] = field(default_factory=dict)
 
 
 def render(
@@ -77,14 +72,9 @@ def render(
 ) -> Rendered:
     """Write every generated page, figure and data file of the site.
 
-    Args:
-        registry: the models to list; models with results that it doesn't name get pages too.
-        store: their results.
-        staging: where to write.
-        source: the folder of hand-written pages and notebooks.
-        unavailable: why a model's weights could not be had just now, by name.
-        report: takes lines on the progress.
-        whole: whether it is the whole site, or a report on its models: what they show, and nothing about the atlas.
+    Models with results that the registry doesn't name get pages too. `source` is the folder of hand-written pages and
+    notebooks; `unavailable` says why a model's weights could not be had just now. It is the `whole` site, or a report
+    on its models: what they show, and nothing about the atlas.
     """
     templates = environment(whole=whole)
     rendered = _model_pages(registry, store, staging, unavailable or {}, templates, report)
@@ -95,9 +85,9 @@ def render(
     _write_pages(rendered, registry, staging, templates, listed, store, series or ())
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write([*rendered.pages, *rendered.in_series], staging)
-    write_like(rendered.pages, rendered.entities, staging)
+    write_like(rendered.pages, staging)
     if whole:
-        write_search([*rendered.pages, *rendered.in_series], rendered.absent, rendered.entities, staging)
+        write_search([*rendered.pages, *rendered.in_series], rendered.absent, staging)
         write_api(rendered.pages, rendered.in_series, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_previews(rendered.pages, staging)
@@ -113,58 +103,35 @@ def _model_pages(
     report: Report,
 ) -> Rendered:
     rendered, whole = Rendered([], [], []), bool(templates.globals["whole"])
-    made = _drawn(registry, store, staging, unavailable, rendered, report, whole=whole)
-    rendered.in_series.extend(each.page for _, each in made if each.page.series_page is not None)
-    for model, each in made:
-        page = each.page
-        rendered.damaged.extend(page.damaged)
-        if page.series_page is not None:
-            continue
-        with _costing_only(model, rendered, report):
-            text = page_in_words(
-                page,
-                templates,
-                entities=each.entities,
-                in_series=series_of(model, registry, store) if whole else [],
-                seeds=seed_ranges(model, registry, store) if whole else {},
-            )
-            staging.write(f"models/{page.name}.md", text)
-            rendered.pages.append(page)
-            rendered.entities[page.name] = each.entities
-    return rendered
-
-
-def page_in_words(page: ModelPage, templates: jinja2.Environment, **about: Any) -> str:
-    """Return a model's page as Markdown; `about`: its entities, its series, how far its numbers range over seeds."""
-    answered = answers(page)
-    hero = next((one.pictures[0] for one in answered if one.pictures), None)
-    made = templates.get_template("model.md.j2")
-    return made.render(root="../../", page=page, answers=answered, hero=hero, **about)
-
-
-def _drawn(
-    registry: Registry,
-    store: Store,
-    staging: Staging,
-    unavailable: Mapping[str, str],
-    rendered: Rendered,
-    report: Report,
-    *,
-    whole: bool,
-) -> list[tuple[Model, DrawnPage]]:
-    """Draw what has results; return it by model. Models without a page go into `rendered`."""
-    made: list[tuple[Model, DrawnPage]] = []
     models = list(all_models(registry, store))
     with drawing(models, store, staging, PROCESSES, report, whole=whole) as draw:
         for model in models:
             with _costing_only(model, rendered, report):
+                drawn = draw(model)
+                if drawn is None:
+                    if not model.only_in_series:
+                        rendered.absent.append(Absent(model))
+                    continue
                 series_page = _series_page(model, registry, store) if whole else None
-                found = page_of(model, draw(model), staging, unavailable.get(model.name), series_page)
-                if found is not None:
-                    made.append((model, found))
-                elif not model.only_in_series:
-                    rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
-    return made
+                page = page_of(model, drawn, staging, unavailable.get(model.name), series_page)
+                rendered.damaged.extend(page.damaged)
+                if page.series_page is not None:
+                    rendered.in_series.append(page)
+                    continue
+                in_series = series_of(model, registry, store) if whole else []
+                seeds = seed_ranges(model, registry, store) if whole else {}
+                text = page_in_words(page, templates, in_series=in_series, seeds=seeds)
+                staging.write(f"models/{page.name}.md", text)
+                rendered.pages.append(page)
+    return rendered
+
+
+def page_in_words(page: ModelPage, templates: jinja2.Environment, **about: Any) -> str:
+    """Return a model's page as Markdown; `about`: its series, how far its numbers range over seeds."""
+    answered = answers(page)
+    hero = next((one.pictures[0] for one in answered if one.pictures), None)
+    made = templates.get_template("model.md.j2")
+    return made.render(root="../../", page=page, answers=answered, hero=hero, **about)
 
 
 def _series_page(model: Model, registry: Registry, store: Store) -> str | None:
@@ -180,33 +147,17 @@ def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[
     try:
         yield
     except InputError as error:
-        sentence = reason = str(error)
+        sentence = str(error)
     except AtlasError:
         raise
     except Exception as error:
         report(f"{model.name}: no page can be made from its results\n{traceback.format_exc()}")
-        reason = f"No page can be made from its results ({type(error).__name__})."
-        sentence = f"{model.name}: {reason}"
+        sentence = f"{model.name}: No page can be made from its results ({type(error).__name__})."
     else:
         return
     rendered.damaged.append(sentence)
     if not model.only_in_series:  # the others are in no list of models
-        rendered.absent.append(Absent(model, reason))
-
-
-@dataclass(frozen=True)
-class PageWriter:
-    """Writes pages from templates; `shared` is what all templates may name."""
-
-    staging: Staging
-    templates: jinja2.Environment
-    shared: dict[str, Any]
-
-    def write(self, path: str, template: str, **context: Any) -> None:
-        """Write one page; `root` leads from it to the site's root."""
-        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
-        text = self.templates.get_template(template).render(root="../" * depth, **self.shared, **context)
-        self.staging.write(path, text)
+        rendered.absent.append(Absent(model))
 
 
 def _write_pages(
@@ -218,74 +169,61 @@ def _write_pages(
     store: Store,
     series: Sequence[SeriesPage],
 ) -> None:
-    results = store.layers[-1].root
     learned = {f.name: list(lessons(f.rules, rendered.pages, rendered.in_series)) for f in FINDINGS}
     everything = [lesson for of_finding in learned.values() for lesson in of_finding]
-    shared = {
+    shared: dict[str, Any] = {
         "pages": rendered.pages,
         "counted": counted(rendered.pages),
         "of_series": rendered.in_series,
         "absent": rendered.absent,
         "registry": registry,
-        "rules": rules_by_finding(),
+        "rules": rules(),
         "findings": FINDINGS,
         "questions": questions(),
         "groups": grouped(FINDINGS),
         "notebooks": listed,
-        "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
-        "brief_cells": len(rendered.pages) > FEW,
         "learned": learned,
         "general": generality(everything, rendered.pages),
         "over_all": {one.name: over_all(one, everything, counted(rendered.pages)) for one in questions()},
     }
-    writer = PageWriter(staging, templates, shared)
+
+    def write(path: str, template: str, **context: Any) -> None:
+        """Write one page; `root` leads from it to the site's root."""
+        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
+        staging.write(path, templates.get_template(template).render(root="../" * depth, **shared, **context))
+
     if templates.globals["whole"]:
-        _write_over_models(writer, rendered)
+        _write_over_models(write, rendered.pages, staging)
         first = next((page for page in rendered.pages if page.name == FIRST), None)
         titles = {one.series.name: one.series.title for one in series}
         said = statements(everything, titles, () if first is None else first.measured)
-        writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
+        write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
         if registry.series:
             shown = [one.series for one in series]
             waiting = [(one, len(registry.members(one))) for one in registry.series if one not in shown]
-            writer.write(
-                "series/index.md", "all_series.md.j2", series=series, waiting=waiting, family=family_lessons(series)
-            )
+            write("series/index.md", "all_series.md.j2", series=series, waiting=waiting)
     else:
-        writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
-    bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
-    writer.write("about.md", "about.md.j2", bibtex=bibtex)
-    by_chance = chances(rules_by_finding(), rendered.pages)
-    reports = quality_reports.read_all(results)
-    writer.write("methods.md", "methods.md.j2", outdated=outdated(store), chances=by_chance, **reports)
-    writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
-    _write_questions(writer, rendered.pages)
+        write("index.md", "report.md.j2", hero=hero(rendered.pages))
+    write("about.md", "about.md.j2", bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None))
+    reports = quality_reports.read_all(store.layers[-1].root)
+    write("methods.md", "methods.md.j2", outdated=outdated(store), chances=chances(rendered.pages), **reports)
+    write("glossary.md", "glossary.md.j2", glossary=glossary())
+    write("questions/index.md", "questions.md.j2")
+    for one in questions():
+        about = {"question": one, "answer": shared["over_all"][one.name], "drawn": drawn_for(one, rendered.pages)}
+        write(f"questions/{one.name}.md", "question.md.j2", **about)
 
 
-def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
-    """Write the pages about all models together, which a report on one does without."""
-    pages = rendered.pages
-    writer.write("index.md", "home.md.j2", curves=home_curves(pages, writer.staging), stories=stories(pages))
-    writer.write("models/index.md", "models.md.j2")
-    writer.write("compare.md", "compare.md.j2")
+def _write_over_models(write: Callable[..., None], pages: Sequence[ModelPage], staging: Staging) -> None:
+    write("index.md", "home.md.j2", curves=home_curves(pages, staging), stories=stories(pages))
+    write("models/index.md", "models.md.j2")
+    write("compare.md", "compare.md.j2")
     site = os.environ.get("SITE_URL", "").strip() or "https://…/"
-    writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
-    writer.write("matrix.md", "matrix.md.j2")
+    write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
+    write("matrix.md", "matrix.md.j2")
     moved = {f"findings/{one.name}": (address_of(one).replace("#", "index.html#"), one.title) for one in FINDINGS}
     moved |= {"findings": ("questions/index.html", "Questions"), "learned": ("matrix/index.html", "All claims")}
     for before, (to, title) in moved.items():
         up = "../" * (before.count("/") + 1)
-        writer.staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))
-
-
-def _write_questions(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
-    writer.write("questions/index.md", "questions.md.j2")
-    for question in questions():
-        writer.write(
-            f"questions/{question.name}.md",
-            "question.md.j2",
-            question=question,
-            answer=writer.shared["over_all"][question.name],
-            drawn=drawn_for(question, pages),
-        )
+        staging.write(f"{before}/index.html", MOVED.format(to=up + to, title=title))

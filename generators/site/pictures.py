@@ -2,7 +2,7 @@
 
 import gc
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -50,19 +50,6 @@ class DrawnFile(NamedTuple):
 Lost = Callable[[str, Exception], None]  # is told of which finding figures can't be drawn, and why
 
 
-def interactive_figures(findings: Iterable[JudgedFinding], lost: Lost | None = None) -> dict[str, Any]:
-    """Return what the interactive figures of one model are made from, by name."""
-    measured = [(judged.finding, judged.measured) for judged in findings if judged.measured is not None]
-    made = {}
-    for finding, found in measured:
-        with _costing_its_figures(finding.name, lost):
-            for figure in finding.figures(found):
-                with suppress(NotMeasuredError):
-                    if figure.interactive is not None:
-                        made[figure.name] = figure.interactive()
-    return made
-
-
 @contextmanager
 def _costing_its_figures(finding: str, lost: Lost | None) -> Iterator[None]:
     """Let numbers that aren't measured yet, or arrays that fit no figure, cost a finding its figures alone."""
@@ -79,36 +66,28 @@ def _costing_its_figures(finding: str, lost: Lost | None) -> Iterator[None]:
 
 
 def pictures(
-    judged: JudgedFinding,
-    interactive: Mapping[str, Any],
-    model: str,
-    staging: Staging,
-    lost: Lost | None = None,
-    *,
-    signature_only: bool = False,
+    judged: JudgedFinding, model: str, staging: Staging, lost: Lost | None = None, *, signature_only: bool = False
 ) -> list[Picture]:
-    """Draw every figure of one finding of one model, but those that need numbers which were not measured yet.
-
-    `interactive` is what the interactive ones are made from.
-    """
+    """Draw every figure of one finding of one model, but those that need numbers which were not measured yet."""
     made: list[Picture] = []
     if judged.measured is None:
         return made
     with _costing_its_figures(judged.finding.name, lost):
         for figure in judged.finding.figures(judged.measured):
-            if signature_only and figure.name != judged.finding.signature:
-                continue
-            with suppress(NotMeasuredError):
-                made.append(_picture(judged, figure, interactive.get(figure.name), model, staging))
+            if not signature_only or figure.name == judged.finding.signature:
+                with suppress(NotMeasuredError):
+                    made.append(_picture(judged, figure, model, staging))
     return made
 
 
-def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str, staging: Staging) -> Picture:
+def _picture(judged: JudgedFinding, figure: Figure, model: str, staging: Staging) -> Picture:
     files = drawn(f"figures/{model}/{figure.name}", _made_from(judged, figure), figure.draw, staging)
     data = None
-    if interactive is not None:
-        data = f"data/{model}/{figure.name}.json"
-        staging.write(data, as_compact_json(interactive.as_json()))
+    with suppress(NotMeasuredError):
+        if figure.interactive is not None:
+            numbers = as_compact_json(figure.interactive().as_json())
+            data = f"data/{model}/{figure.name}.json"
+            staging.write(data, numbers)
     assert judged.measured is not None
     words = caption(judged.finding.name, figure.name, judged.measured)
     return Picture(figure.name, figure.title, words, *files, data)
@@ -145,7 +124,6 @@ def _nothing_collected() -> Iterator[None]:
 
 
 def _made_from(judged: JudgedFinding, figure: Figure) -> tuple[str, ...]:
-    """Return the digest of what is drawn, which figure it is, and the digest of the code that draws."""
     finding: Any = judged.finding
     measured = judged.stored.digest() if judged.stored else ""
     return measured, figure.name, digests.of_drawing(f"findings/{finding.name}")

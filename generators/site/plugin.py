@@ -19,7 +19,7 @@ from generators.site.joined_files import OF_ONE_PAGE
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
-from generators.site.previews import PREVIEWS, Preview, plain_text, preview_of, read_previews, tags
+from generators.site.previews import OTHERS, PREVIEWS, plain_text, read_previews, tags
 from generators.site.search import ENTRIES, add_entries, mend_lunr
 
 # A link to a folder: relative, and ending there or before a query or fragment.
@@ -45,8 +45,6 @@ log = get_plugin_logger(__name__)
 
 
 class PagesConfig(Config):  # type: ignore[no-untyped-call]
-    """Where the generated pages are, and whether the site will be opened from the disk."""
-
     folder = config_options.Type(str, default=".pages")
     from_disk = config_options.Type(bool, default=False)
 
@@ -54,17 +52,15 @@ class PagesConfig(Config):  # type: ignore[no-untyped-call]
 class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
     """Adds the files that `generators/site/` wrote, with the menu that goes with them; before mkdocs-jupyter."""
 
-    previews: Mapping[str, Preview]
+    previews: Mapping[str, Mapping[str, str]]
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
-        """Take over the menu."""
         folder = self._folder(config)
         if (folder / NAVIGATION).is_file():
             config.nav = read_navigation(folder)
         return config
 
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
-        """Return the hand-written files and the generated ones."""
         folder = self._folder(config)
         self.previews = read_previews(folder)
         if self.config.from_disk:
@@ -93,24 +89,20 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         return context
 
     def on_page_content(self, html: str, *, page: Any, **_: Any) -> str:
-        """Let the first use of every word of the glossary lead there."""
         if page.url == PAGE:
             return html
         return with_terms(html, get_relative_url(PAGE, page.url))
 
     def on_post_template(self, output: str, **_: Any) -> str:
-        """Name the search and take over the palette of a page that is no document, too."""
         return with_theme_mended(output)
 
     def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
-        """Name the search, take over the palette, say what the page is; let links name files where none serves."""
         output = without_indents(with_its_scripts(with_theme_mended(output)))
         output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Add words of the glossary and entities to the index that the theme wrote."""
         add_entries(self._folder(config), Path(config.site_dir))
         mend_lunr(Path(config.site_dir))
 
@@ -118,14 +110,13 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         """Return what the head of a page says of it for others than its reader."""
         meta = {citing.META: citing.in_words(), citing.META_BIBTEX: citing.fields()}
         said = "".join(f'<meta name="{name}" content="{escape(text)}">' for name, text in meta.items())
-        preview = preview_of(page.file.src_uri.rpartition(".")[0], self.previews)
+        preview = self.previews.get(page.file.src_uri.rpartition(".")[0]) or self.previews.get(OTHERS)
         if preview is not None:
             title = plain_text(str(page.meta.get("title") or page.title or config.site_name))
             description = plain_text(str(page.meta.get("description") or config.site_description or ""))
-            image = (
-                f"{config.site_url}{preview.image}" if config.site_url else get_relative_url(preview.image, page.url)
-            )
-            said += tags(preview, title, description, image, page.canonical_url)
+            image = preview["image"]
+            image = f"{config.site_url}{image}" if config.site_url else get_relative_url(image, page.url)
+            said += tags(preview["alt"], title, description, image, page.canonical_url)
         return said
 
     def _folder(self, config: MkDocsConfig) -> Path:
@@ -141,22 +132,11 @@ def _file(name: str, folder: Path, config: MkDocsConfig) -> File:
 
 
 def with_theme_mended(html: str) -> str:
-    """Return a page of the theme with what every page of the site has otherwise."""
-    return with_scripts_known(with_own_palette(with_named_search(html)))
+    """Return a page of the theme whose search has a name, whose colors `scheme.js` chooses, and where scripts run.
 
-
-def with_named_search(html: str) -> str:
-    """Return a page whose search dialog has a name."""
-    return html.replace(f"{SEARCH}>", f'{SEARCH} aria-label="Search">')
-
-
-def with_own_palette(html: str) -> str:
-    """Return a page whose colours are chosen by `scheme.js`, which has nothing styled twice, and not by the theme."""
-    return html.replace(PALETTE, OWN_PALETTE)
-
-
-def with_scripts_known(html: str) -> str:
-    """Return a page that says at once that scripts run; said later, as the theme does, it is styled twice."""
+    Said later, as the theme does, that scripts run, and what the colours are, the page is styled twice.
+    """
+    html = html.replace(f"{SEARCH}>", f'{SEARCH} aria-label="Search">').replace(PALETTE, OWN_PALETTE)
     return SCOPE.sub(rf"\1,{SCRIPTS_RUN}", html, count=1)
 
 

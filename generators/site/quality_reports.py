@@ -16,14 +16,10 @@ LARGEST = 2**26  # bytes of a report
 
 
 class StoredPart(BaseModel):
-    """A part of a stored report: it can't be changed."""
-
     model_config = ConfigDict(frozen=True)
 
 
 class QualityReport(StoredPart):
-    """What a long check found, on which day and by which commit."""
-
     date: str
     commit: str
 
@@ -58,11 +54,9 @@ class NullDraws(QualityReport):
 
     @property
     def claims(self) -> list[str]:
-        """Return every claim that some null speaks about, in the order met."""
         return list(dict.fromkeys(claim for held in self.nulls.values() for claim in held))
 
     def of(self, claim: str) -> OnNulls:
-        """Return what one line says of a claim."""
         excused = self.not_opposite.get(claim, {})
         tested = {null: held[claim] for null, held in self.nulls.items() if claim in held and held[claim].tested}
         opposite = {null: one for null, one in tested.items() if null not in excused}
@@ -73,8 +67,6 @@ class NullDraws(QualityReport):
 
 
 class Strength(StoredPart):
-    """One strength of what is planted, and the worst verdict of several draws."""
-
     strength: float
     verdict: Verdict
 
@@ -105,24 +97,18 @@ class Tried(QualityReport):
 
     @property
     def count(self) -> int:
-        """Return how many were tried."""
         return sum(sum(count.values()) for count in self.kinds.values())
 
     def came_to(self, what: str) -> int:
-        """Return how many had an outcome."""
         return sum(count.get(what, 0) for count in self.kinds.values())
 
 
 class Limits(StoredPart):
-    """What a process may take: seconds of the processor, and bytes of memory."""
-
     seconds: float
     bytes: int
 
 
 class Fuzz(Tried):
-    """Damaged, hostile and absurd files."""
-
     limits: Limits
 
 
@@ -160,7 +146,6 @@ class Oracle(StoredPart):
 
     @property
     def differing(self) -> list[str]:
-        """Return the families of which some model differs in something."""
         return [name for name, rows in self.families.items() if any(not one.agrees for one in rows)]
 
     @property

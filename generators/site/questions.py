@@ -56,7 +56,6 @@ def address_of(finding: Finding[Any], rule: str = "") -> str:
 
 
 def address_of_rule(rule: str) -> str:
-    """Return where a claim is told over all models, from the site's root."""
     return next(address_of(one, rule) for one in FINDINGS for known in one.rules if known.id == rule)
 
 

@@ -59,39 +59,44 @@ def write_report(
     except (OSError, RuntimeError, ValueError) as error:  # links that lead to one another; the root of the disk
         raise InputError(f"{output} can't be written: {error}.") from error
     with alone(Path(tempfile.gettempdir(), f"helix-atlas-{place}"), output):
-        return _report(model, places, output, settings, choice, before)
+        store = Store(output / KEPT)
+        others = [name for name in store.folders() if name != model.name]
+        if others and not (output / KEPT / PAGES).exists() and not (output / "index.html").exists():
+            raise InputError(f"{output} has results of {others[0]} and no report; name another place with --output.")
+        try:
+            failed, stop = _measured(model, places, store, settings, choice, before)
+        finally:
+            with suppress(OSError):  # no folder is left where nothing was stored
+                (output / KEPT).rmdir()
+                output.rmdir()
+        for other in store.folders():  # only now: what can't be measured replaces nothing
+            if other != model.name:
+                shutil.rmtree(store.root / other, ignore_errors=True)
+        sentences = _write_pages(model, store, output, stopped=stop is not None)
+    if stop is not None:
+        raise Stopped(STOPPED.format(stop, output / "index.html"))
+    return [*failed, *sentences]
 
 
-def _report(
+def _measured(
     model: Model,
     places: Places,
-    output: Path,
+    store: Store,
     settings: RunSettings,
     choice: Choice,
     before: Callable[[], Sequence[str]],
-) -> list[str]:
-    store = Store(output / KEPT)
-    others = [name for name in store.folders() if name != model.name]
-    if others and not (output / KEPT / PAGES).exists() and not (output / "index.html").exists():
-        raise InputError(f"{output} has results of {others[0]} and no report; name another place with --output.")
-    failed, stop = list[str](), None
+) -> tuple[list[str], Stopped | None]:
+    """Return a sentence for each finding that failed, and what stopped the rest. Raises Stopped where nothing is."""
     try:
         with display() as shown:
             if not store.finding_names(model.name):
                 _say_beforehand(before, shown.report)
             done = compute_model(model, places, store, shown, settings=settings, choice=choice)
-        failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
     except Stopped as stopped:
         if not store.finding_names(model.name):
             raise Stopped("Nothing was measured yet.") from None
-        stop = stopped
-    finally:
-        _drop_empty(output)
-    _drop_others(model, store)  # only now: what can't be measured replaces nothing
-    sentences = _write_pages(model, store, output, stopped=stop is not None)
-    if stop is not None:
-        raise Stopped(STOPPED.format(stop, output / "index.html"))
-    return [*failed, *sentences]
+        return [], stopped
+    return [f"{finding} failed: {reason}" for finding, reason in done.failed.items()], None
 
 
 def _say_beforehand(before: Callable[[], Sequence[str]], report: Report) -> None:
@@ -156,16 +161,3 @@ def _pages(folder: Path) -> list[str]:
     """Return the files of a report but for what was measured."""
     paths = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
     return sorted(p.relative_to(folder).as_posix() for p in paths if folder / KEPT not in p.parents)
-
-
-def _drop_others(model: Model, store: Store) -> None:
-    for other in store.folders():
-        if other != model.name:
-            shutil.rmtree(store.root / other, ignore_errors=True)
-
-
-def _drop_empty(output: Path) -> None:
-    """Leave no folder where nothing was stored."""
-    with suppress(OSError):
-        (output / KEPT).rmdir()
-        output.rmdir()

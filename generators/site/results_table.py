@@ -32,8 +32,6 @@ IN_PARQUET: Mapping[Kind, str] = {
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """What a row is made from: a claim, its rule, its finding, its model."""
-
     page: ModelPage
     in_series: bool
     section: Section
@@ -45,9 +43,12 @@ class ClaimRow:
         return self.page.findings.model
 
 
+Of = str | Callable[[ClaimRow], Any]  # a path of attributes of a row, or what makes a cell of a row
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column: how it is called, of what kind and unit, what it means, what null means; `of` makes its cells.
+    """A column: how it is called, of what kind and unit, what it means, what null means; `of` is where its cells are.
 
     Without `null` there is a value in every row.
     """
@@ -55,12 +56,19 @@ class Column:
     name: str
     kind: Kind
     meaning: str
-    of: Callable[[ClaimRow], Any]
+    of: Of
     unit: str | None = None
     null: str | None = None
 
+    def cell(self, row: ClaimRow) -> Any:
+        if not isinstance(self.of, str):
+            return self.of(row)
+        at: Any = row
+        for name in self.of.split("."):
+            at = None if at is None else getattr(at, name)
+        return at
+
     def described(self) -> dict[str, str | None]:
-        """Return the column's entry in the dictionary."""
         return {
             "name": self.name,
             "type": self.kind,
@@ -83,99 +91,86 @@ def day(stored: str | None) -> str | None:
         return None
 
 
-def _chance(row: ClaimRow, what: str) -> Any:
-    return None if row.claim.chance is None else getattr(row.claim.chance, what)
-
-
 NO_INTERVAL = "the value is a count, a sum over a whole matrix, or absent"
 NO_CHANCE = "no distribution of chance was drawn, or the claim is untested"
 
 
-def _text(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str | None = None) -> Column:
+def _text(name: str, meaning: str, of: Of, null: str | None = None) -> Column:
     return Column(name, "text", meaning, of, null=null)
 
 
-def _count(name: str, meaning: str, of: Callable[[ClaimRow], Any], unit: str, null: str | None = None) -> Column:
+def _count(name: str, meaning: str, of: Of, unit: str, null: str | None = None) -> Column:
     return Column(name, "whole number", meaning, of, unit, null)
 
 
-def _number(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str) -> Column:
+def _number(name: str, meaning: str, of: Of, null: str) -> Column:
     return Column(name, "number", meaning, of, "see unit", null)
 
 
-def _flag(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str | None = None) -> Column:
+def _flag(name: str, meaning: str, of: Of, null: str | None = None) -> Column:
     return Column(name, "yes or no", meaning, of, null=null)
 
 
 NO_TABLE = "the atlas has no table for models of this type"
 
 COLUMNS: tuple[Column, ...] = (
-    _text("model", "the model's name, as in the address of its page", lambda row: row.page.name),
-    _text("title", "the model's name, as pages show it", lambda row: row.page.title),
-    _text("family", "the architecture by whose table tensors got their roles", lambda row: row.model.family),
-    _flag("causal", "whether a token sees only those before it", lambda row: row.model.causal, NO_TABLE),
-    _flag("post_norm", "whether norms stand behind a block's sum", lambda row: row.model.post_norm, NO_TABLE),
-    _count("layers", "how many layers the model has", lambda row: row.model.n_layer, "layers"),
-    _count(
-        "heads", "how many heads of attention a layer has; 0 where it has none", lambda row: row.model.n_head, "heads"
-    ),
-    _count("d_model", "channels of the residual stream", lambda row: row.model.d_model, "channels"),
+    _text("model", "the model's name, as in the address of its page", "page.name"),
+    _text("title", "the model's name, as pages show it", "page.title"),
+    _text("family", "the architecture by whose table tensors got their roles", "model.family"),
+    _flag("causal", "whether a token sees only those before it", "model.causal", NO_TABLE),
+    _flag("post_norm", "whether norms stand behind a block's sum", "model.post_norm", NO_TABLE),
+    _count("layers", "how many layers the model has", "model.n_layer", "layers"),
+    _count("heads", "how many heads of attention a layer has; 0 where it has none", "model.n_head", "heads"),
+    _count("d_model", "channels of the residual stream", "model.d_model", "channels"),
     _count(
         "positions",
         "the longest text that the model was made for",
-        lambda row: row.model.n_ctx,
+        "model.n_ctx",
         "tokens",
         "the configuration names no longest text",
     ),
-    _count(
-        "tokens", "tokens of the vocabulary", lambda row: row.model.vocab_size, "tokens", "the model reads no tokens"
-    ),
+    _count("tokens", "tokens of the vocabulary", "model.vocab_size", "tokens", "the model reads no tokens"),
     _flag(
         "only_in_series",
         "whether the model differs from another in one thing only (a seed, a change to a recipe): such models are "
         "read along their series and are in no count of models, so leave them out where you count",
-        lambda row: row.in_series,
+        "in_series",
     ),
-    _text("licence", "the licence of the weights", lambda row: row.page.licence, "the registry doesn't say"),
-    _text("source", "from where weights were read: hub, package, folder", lambda row: row.model.source.kind),
-    _text("place", "the repository, package or folder there", lambda row: row.model.source.place),
-    _text(
-        "revision",
-        "the revision or version that was asked for",
-        lambda row: row.model.source.revision,
-        "the source has none",
-    ),
-    _text("commit", "the commit that was read", lambda row: row.model.source.commit, "the source has none"),
+    _text("licence", "the licence of the weights", "page.licence", "the registry doesn't say"),
+    _text("source", "from where weights were read: hub, package, folder", "model.source.kind"),
+    _text("place", "the repository, package or folder there", "model.source.place"),
+    _text("revision", "the revision or version that was asked for", "model.source.revision", "the source has none"),
+    _text("commit", "the commit that was read", "model.source.commit", "the source has none"),
     _text(
         "group",
         f"whether the finding reads weights or runs the model: {', '.join(GROUPS)}",
         lambda row: group_of(row.section.finding),
     ),
-    _text("finding", "the finding's name, as in its address", lambda row: row.section.finding.name),
-    _text("finding_title", "the finding's name, as pages show it", lambda row: row.section.finding.title),
+    _text("finding", "the finding's name, as in its address", "section.finding.name"),
+    _text("finding_title", "the finding's name, as pages show it", "section.finding.title"),
     _text(
         "status",
         "what came of the finding: computed, missing (these weights can't tell), not_applicable (the architecture "
         "has nothing that it is about), failed",
-        lambda row: row.section.record.status,
+        "section.record.status",
     ),
-    _text("reason", "why the finding was not computed", lambda row: row.section.record.reason, "it was computed"),
-    _text("claim", "the claim's id, as in its address", lambda row: row.claim.id),
-    _text("claim_title", "the claim in a word or two", lambda row: row.rule.short),
-    _text("statement", "the claim as a sentence", lambda row: row.claim.statement),
-    _text("verdict", ", ".join(VERDICTS), lambda row: row.claim.verdict),
+    _text("reason", "why the finding was not computed", "section.record.reason", "it was computed"),
+    _text("claim", "the claim's id, as in its address", "claim.id"),
+    _text("claim_title", "the claim in a word or two", "rule.short"),
+    _text("statement", "the claim as a sentence", "claim.statement"),
+    _text("verdict", ", ".join(VERDICTS), "claim.verdict"),
     _flag(
         "close",
         "whether it is a close call: a cutoff lies inside the interval, or within 10 % of a value without one",
-        lambda row: row.claim.close,
+        "claim.close",
     ),
-    _flag("weak", "whether it fails by its threshold alone, beyond 99 % of chance", lambda row: row.claim.weak),
-    _text("depends_on", "the choice under which the verdict is another one", lambda row: row.claim.depends_on),
-    _text("measure", "what the value is, in words", lambda row: row.rule.value),
+    _flag("weak", "whether it fails by its threshold alone, beyond 99 % of chance", "claim.weak"),
+    _text("depends_on", "the choice under which the verdict is another one", "claim.depends_on"),
+    _text("measure", "what the value is, in words", "rule.value"),
     _number(
         "value",
         "the effect size that is judged",
-        lambda row: row.claim.value,
+        "claim.value",
         "the claim is untested, or there is nothing of the kind to measure",
     ),
     _text(
@@ -188,44 +183,40 @@ COLUMNS: tuple[Column, ...] = (
         "interval_kind",
         "stability range: blocks of positions, tokens or channels of fixed matrices resampled; 95 % interval: text "
         "resampled on which the model was run",
-        lambda row: row.claim.interval_kind,
+        "claim.interval_kind",
         NO_INTERVAL,
     ),
     _number("interval_low", "lower end of the value's interval", lambda row: _end(row, 0), NO_INTERVAL),
     _number("interval_high", "upper end of the value's interval", lambda row: _end(row, 1), NO_INTERVAL),
-    _text("sense", "at least or at most: on which side of the threshold it holds", lambda row: row.rule.sense),
+    _text("sense", "at least or at most: on which side of the threshold it holds", "rule.sense"),
     _number(
         "threshold",
         "from where the claim holds",
-        lambda row: row.claim.threshold,
+        "claim.threshold",
         "it is relative to chance, and nothing was measured to set it by",
     ),
     _number(
         "partly_threshold",
         "from where the claim is partly true, chance included",
-        lambda row: row.claim.partly_threshold,
+        "claim.partly_threshold",
         "no value of this model would be partly",
     ),
     _number(
         "baseline",
         "what chance gives for the value; the median of its draws where there are any",
-        lambda row: row.claim.baseline,
+        "claim.baseline",
         "the claim is untested, or no chance is named",
     ),
-    _text("chance_null", "of what chance was drawn, in words", lambda row: _chance(row, "null"), NO_CHANCE),
-    _number("chance_median", "median of the draws", lambda row: _chance(row, "median"), NO_CHANCE),
+    _text("chance_null", "of what chance was drawn, in words", "claim.chance.null", NO_CHANCE),
+    _number("chance_median", "median of the draws", "claim.chance.median", NO_CHANCE),
     _number(
         "chance_limit",
         "what a value has to pass to hold: beyond it lies 1 % of the draws",
-        lambda row: _chance(row, "limit"),
+        "claim.chance.limit",
         NO_CHANCE,
     ),
-    _count("chance_draws", "how many were drawn, 0: exact", lambda row: _chance(row, "draws"), "draws", NO_CHANCE),
-    _text(
-        "answer",
-        "the verdict as a sentence about this model; why, where it is untested",
-        lambda row: row.claim.answer,
-    ),
+    _count("chance_draws", "how many were drawn, 0: exact", "claim.chance.draws", "draws", NO_CHANCE),
+    _text("answer", "the verdict as a sentence about this model; why, where it is untested", "claim.answer"),
     Column(
         "computed_on",
         "date",
@@ -237,12 +228,12 @@ COLUMNS: tuple[Column, ...] = (
     _flag(
         "older_code",
         "whether an older version of the finding's code measured it, the weights not being at hand since",
-        lambda row: row.section.record.older_code,
+        "section.record.older_code",
     ),
     _text(
         "digest",
         "SHA-256 of all that the measurement depends on: tensors, tokens, configuration, code",
-        lambda row: row.section.record.key,
+        "section.record.key",
         "nothing was measured",
     ),
     _text(
@@ -254,12 +245,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def rows(pages: Iterable[ModelPage], in_series: Iterable[ModelPage] = ()) -> list[dict[str, Any]]:
-    """Return a row for each claim of each model as plain values, in the order of the site.
-
-    Args:
-        pages: models that stand in lists.
-        in_series: those that stand in their series alone; they come last.
-    """
+    """Return a row for each claim of each model as plain values, in the order of the site, those in series last."""
     by_id = {rule.id: rule for rule in rules()}
     models = [*((page, False) for page in pages), *((page, True) for page in in_series)]
     claim_rows = [
@@ -269,16 +255,14 @@ def rows(pages: Iterable[ModelPage], in_series: Iterable[ModelPage] = ()) -> lis
         for claim in section.claims
         if claim.id in by_id
     ]
-    return [{column.name: column.of(one) for column in COLUMNS} for one in claim_rows]
+    return [{column.name: column.cell(one) for column in COLUMNS} for one in claim_rows]
 
 
 def dictionary() -> dict[str, Any]:
-    """Return what the columns mean, as `dictionary.json` has it."""
     return {"row": ROW, "columns": [column.described() for column in COLUMNS]}
 
 
 def as_lines(table: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as a JSON array with a line for each."""
     return "[\n" + ",\n".join(as_compact_json(row) for row in table) + "\n]\n"
 
 
@@ -302,7 +286,6 @@ def as_parquet(table: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def write_table(pages: Iterable[ModelPage], in_series: Iterable[ModelPage], staging: Staging) -> None:
-    """Write the table in both forms, and its dictionary."""
     table = rows(pages, in_series)
     staging.write(JSON_FILE, as_lines(table))
     staging.write(DICTIONARY_FILE, as_json(dictionary()))

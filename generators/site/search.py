@@ -17,7 +17,6 @@ import yaml
 from generators.base.plain import as_json
 from generators.findings import FINDINGS
 from generators.site.addresses import PLACE
-from generators.site.entities import Notable
 from generators.site.glossary import PAGE, glossary
 from generators.site.locations import packaged
 from generators.site.questions import address_of
@@ -62,21 +61,9 @@ ASKED_AGAIN = (
 MENDED = {AMBIGUOUS: APART, ANY: ALL, WHOLE: BEGUN, ASKED: ASKED_AGAIN}
 
 
-def write_search(
-    pages: Sequence[ModelPage],
-    absent: Iterable[Absent],
-    entities: Mapping[str, Iterable[Notable]],
-    staging: Staging,
-) -> None:
-    """Write the entries beside the pages that they lead to.
-
-    Args:
-        pages: the models with results, members of series among them.
-        absent: the models without.
-        entities: those that results name, by model.
-        staging: where to write.
-    """
-    named = [entry for page in pages for entry in entries_of_model(page, entities.get(page.name, ()))]
+def write_search(pages: Sequence[ModelPage], absent: Iterable[Absent], staging: Staging) -> None:
+    """Write the entries beside the pages that they lead to; members of series are among `pages`."""
+    named = [entry for page in pages for entry in entries_of_model(page)]
     asked = [_entry(address_of(one), one.title, question(one.name)) for one in FINDINGS if not one.rules]
     staging.write(ENTRIES, as_json([*entries_of_glossary(), *asked, *named, *map(entry_of_absent, absent)]))
 
@@ -89,7 +76,6 @@ def entry_of_absent(absent: Absent) -> dict[str, Any]:
 
 
 def entries_of_glossary() -> list[dict[str, Any]]:
-    """Return an entry for every word of the glossary, with its other spellings and the words akin to it."""
     return [
         _entry(f"{PAGE}#{term.id}", term.term, " ".join([term.says, f"Also: {', '.join(more)}." if more else ""]))
         for term in glossary()
@@ -97,7 +83,7 @@ def entries_of_glossary() -> list[dict[str, Any]]:
     ]
 
 
-def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[str, Any]]:
+def entries_of_model(page: ModelPage) -> list[dict[str, Any]]:
     """Return an entry for every entity of a model that results name, and one that says where all others are.
 
     A member of a series has one entry in all: such models are many and much alike.
@@ -112,7 +98,7 @@ def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[
         *(
             # the theme doesn't find an entry that has a place behind a query
             _entry(f"{address}{one.address.partition('#')[0]}", f"{one.called} of {page.title}", one.says, BOOST)
-            for one in entities
+            for one in page.named
         ),
     ]
 
@@ -159,7 +145,6 @@ def mend_lunr(site: Path) -> None:
 
 
 def answers() -> dict[str, list[str]]:
-    """Return the words for which a place is the answer, by its address."""
     said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
     of_findings = {address_of(finding): [*finding.words.search] for finding in FINDINGS if finding.words.search}
     return {one["at"]: one["words"] for one in said} | of_findings
@@ -187,7 +172,6 @@ def answering(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str
 
 
 def letters(name: str) -> str:
-    """Return a name's letters and digits alone."""
     return re.sub(r"\W", "", name)
 
 

@@ -60,8 +60,6 @@ class BeyondSeeds:
 
 @dataclass(frozen=True)
 class SeriesPage:
-    """All that a series' page is made from."""
-
     series: Series
     places: tuple[Place, ...]  # of all its models
     members: tuple[SeriesMember, ...]  # of those with results
@@ -88,7 +86,6 @@ class SeriesPage:
 
     @cached_property
     def rows(self) -> list[Along]:
-        """Return every claim that some model can test, in the order of the site."""
         return [row for rows in self._by_finding.values() for row in rows if row.tested]
 
     def panels(self, finding: Finding[Any]) -> list[EffectPanel]:
@@ -101,7 +98,6 @@ class SeriesPage:
 
     @property
     def has_reference(self) -> bool:
-        """Return whether there are results of the model that the others were changed from."""
         return self.series.reference in [member.place for member in self.members]
 
     @property
@@ -140,7 +136,6 @@ class SeriesPage:
 
     @property
     def comparable(self) -> list[Along]:
-        """Return the claims that two models or more can test."""
         return [row for row in self.rows if len(row.tested) > 1]
 
     @property
@@ -156,8 +151,13 @@ class SeriesPage:
         return next((row.place for row in self.losses.rows if (self.losses.fallen(row.place) or 0) >= HALF), None)
 
     @property
-    def emergence(self) -> "Emergence":
-        """Return since when the claims hold that hold at the last step, and which hold at no step."""
+    def emergence(self) -> dict[str, list[Along]]:
+        """Return the claims that hold at the last step, by since when they have done so without interruption.
+
+        `always` from the first step on; `late` at every step that can test them, which the first can't; the others
+        since `before` the step by which half of the loss's fall is done, or since that or `after`. And those that
+        hold at no step that can test them, `never`.
+        """
         found: dict[str, list[Along]] = {
             kind: [] for kind in ("always", "late", "before", "after", "unknown", "never")
         }
@@ -166,7 +166,7 @@ class SeriesPage:
                 found["never"].append(row)
             if row.final_verdict is not None and row.final_verdict.verdict == "holds" and row.final_verdict.at_end:
                 found[self._since(row.final_verdict)].append(row)
-        return Emergence(**{kind: tuple(rows) for kind, rows in found.items()})
+        return found
 
     def _since(self, final: FinalVerdict) -> str:
         if final.throughout:
@@ -180,23 +180,6 @@ class SeriesPage:
         if self.losses is None or row.final_verdict is None or not self.ends:
             return None
         return self.losses.fallen(row.final_verdict.place)
-
-
-@dataclass(frozen=True)
-class Emergence:
-    """Claims that hold at the last step, by since when they have done so without interruption.
-
-    `always` from the first step on; `late` at every step that can test them, which the first can't; the others since
-    `before` the step by which half of the loss's fall is done, or since that or `after`. And those that hold at no
-    step that can test them, `never`.
-    """
-
-    always: tuple[Along, ...]
-    late: tuple[Along, ...]
-    before: tuple[Along, ...]
-    after: tuple[Along, ...]
-    unknown: tuple[Along, ...]
-    never: tuple[Along, ...]
 
 
 def write_series(
@@ -245,7 +228,6 @@ def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
 
 
 def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
-    """Draw all verdicts along a training, below its loss."""
     if one.series.along != "step" or not one.ends:
         return None
     named = [_line(row, finding) for finding in one.shown for row in one.claims(finding) if row.tested]
@@ -265,15 +247,13 @@ def _line(row: Along, finding: Finding[Any]) -> VerdictLine | None:
 
 
 def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> DrawnFile:
-    made_from = name, drawn_from
-    return drawn(f"figures/series/{one.series.name}/{name}", made_from, partial(draw, *drawn_from), staging)
+    return drawn(f"figures/series/{one.series.name}/{name}", (name, drawn_from), partial(draw, *drawn_from), staging)
 
 
 def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
     """Yield what the page of every series is made from, if there are results of two of its models.
 
-    Raises:
-        InputError: what is known of a model is damaged.
+    Raises InputError: what is known of a model is damaged.
     """
     for one in registry.series:
         members, absent = _members(registry, one, store)

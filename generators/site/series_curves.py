@@ -15,7 +15,6 @@ from generators.base.text import number
 from generators.checkpoint.registry import Place
 from generators.drawing import small_multiples
 from generators.drawing.interactive import Curve, Rows
-from generators.drawing.small_multiples import NamedCurve
 from generators.findings import FINDINGS
 from generators.findings.facts import FollowedCurve
 from generators.findings.judging import NotMeasuredError
@@ -100,8 +99,7 @@ def _turn(rows: Rows, onto: Rows) -> Float[Array, "3 3"]:
 
 
 def _picture(name: str, kind: FollowedCurve, found: Sequence[tuple[Place, Curve]], staging: Staging) -> DrawnFile:
-    curves = [NamedCurve(number(place), curve.rows[0].first, curve.rows[0].points) for place, curve in found]
+    curves = [replace(curve.rows[0], name=number(place)) for place, curve in found]
     content = [(one.name, one.first, np.ascontiguousarray(one.points).tobytes()) for one in curves]
-    made_from = (content,)
     path = f"figures/series/{name}/{kind.name}"
-    return drawn(path, made_from, partial(small_multiples.draw_small_multiples, curves), staging)
+    return drawn(path, content, partial(small_multiples.draw_small_multiples, curves), staging)

@@ -21,7 +21,6 @@ class Staging:
         self.cache = Cache(cached_in)
 
     def write(self, path: str, content: str | bytes) -> None:
-        """Write a file of the site; an unchanged one is left alone, a changed one replaced at once."""
         target = self.folder / path
         self.written.add(target)
         try:
@@ -30,7 +29,6 @@ class Staging:
             raise AtlasError(f"{target} can't be written: {error}.") from error
 
     def again(self) -> "Staging":
-        """Return the same folders for another rendering, which has written and used nothing yet."""
         return Staging(self.folder, self.cache.folder)
 
     def remove_stale(self) -> None:

@@ -66,8 +66,6 @@ class Statement:
 
 @dataclass(frozen=True)
 class Source:
-    """A text and its statements."""
-
     title: str
     statements: tuple[Statement, ...]
 
@@ -77,7 +75,6 @@ class Source:
 
 
 def counts(sources: Sequence[Source]) -> dict[Where, int]:
-    """Return how many statements of some sources are answered where; each counts once."""
     found = Counter(one.where for source in sources for one in source.statements)
     return {where: found[where] for where in WHERE}
 
@@ -88,9 +85,7 @@ def statements(
     """Return all sources with their statements; `series` has the titles of the series that have a page.
 
     `in_first` names the findings that are computed for the model of which nearly all statements speak.
-
-    Raises:
-        InputError: a statement names a claim or finding that isn't there, or lacks a reason or an answer.
+    Raises InputError: a statement names a claim or finding that isn't there, or lacks a reason or an answer.
     """
     content: list[dict[str, Any]] = yaml.safe_load((packaged("templates") / FILE).read_text("utf-8"))
     known = _answers({lesson.rule.id: lesson for lesson in lessons}, in_first)

@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +18,11 @@ from generators.findings.facts import EntityKind
 from generators.findings.growing import NotMeasured, lacking
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
-from generators.site.pictures import Picture, interactive_figures, pictures
+from generators.site.addresses import Notable
+from generators.site.pictures import Picture, pictures
 from generators.site.questions import questions
 from generators.site.staging import Staging
+from generators.site.words import in_millions
 
 PROBLEMS = {
     "missing": "Can't be computed from these weights.",
@@ -61,7 +63,6 @@ class Section:
 
     @property
     def not_applicable(self) -> bool:
-        """Return whether the architecture has nothing that the finding is about."""
         return self.record.status == "not_applicable"
 
     @property
@@ -75,24 +76,11 @@ class Section:
         return self.missing and RUN in self.finding.needs
 
     @property
-    def why_untested(self) -> str:
-        """Return in a few words why a claim of it is untested."""
-        if self.not_applicable:
-            return "not applicable to this architecture"
-        if self.cannot_run:
-            return "not run"
-        if self.lacks_weights:
-            return "without the weights"
-        return "not decidable from what was measured" if self.record.status == "computed" else "not computed"
-
-    @property
     def missing(self) -> bool:
-        """Return whether the checkpoint lacks what it needs."""
         return self.record.status == "missing" and self.stored
 
     @property
     def signature(self) -> Picture | None:
-        """Return the picture that the finding's own page shows."""
         return next((picture for picture in self.pictures if picture.name == self.finding.signature), None)
 
 
@@ -110,10 +98,10 @@ class ModelPage:
     recipe: str | None = None
     stated_parameters: int | None = None
     series_page: str | None = None  # on which it is, and in no count of models; None with a page of its own
+    named: Sequence[Notable] = ()  # by its results
 
     @property
     def name(self) -> str:
-        """Return the model's name, which is also its page's."""
         return self.findings.model.name
 
     @property
@@ -134,9 +122,7 @@ class ModelPage:
     def size(self) -> str:
         """Return how many parameters it has, in millions; "" where that isn't stated or its title says it."""
         count = self.stated_parameters
-        if count is None or SIZE.search(self.title):
-            return ""
-        return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
+        return "" if count is None or SIZE.search(self.title) else in_millions(count)
 
     @property
     def is_small(self) -> bool:
@@ -151,30 +137,9 @@ class ModelPage:
         return (self.stated_parameters or by_sizes) < FEWEST_PARAMETERS
 
     @cached_property
-    def applicable(self) -> list[Section]:
-        """Return the sections that have something to show, or to say that no other says."""
-        return [section for section in self.sections if not section.not_applicable and not section.missing]
-
-    @cached_property
-    def missing(self) -> dict[str, list[Section]]:
-        """Return the findings that these weights can't show, by the sentence that says why."""
-        return _by_reason(section for section in self.sections if section.missing)
-
-    @cached_property
     def texts(self) -> list[str]:
-        """Return the texts that the model was run on, by name: one, unless results are of different times."""
         runs = (record.run for record in self.findings.findings.values())
         return list(dict.fromkeys(run["text"] for run in runs if run is not None and "text" in run))
-
-    @cached_property
-    def untested(self) -> dict[str, list[ClaimRecord]]:
-        """Return the claims that could not be tested, by why."""
-        found: dict[str, list[ClaimRecord]] = {}
-        for section in self.sections:
-            for claim in section.claims:
-                if claim.verdict == "untested":
-                    found.setdefault(section.why_untested, []).append(claim)
-        return found
 
     @cached_property
     def figures(self) -> dict[str, str]:
@@ -204,12 +169,10 @@ class ModelPage:
 
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:
-        """Return the model's claims by id."""
         return {claim.id: claim for claim in self.findings.claims}
 
     @cached_property
     def measured(self) -> dict[str, Any]:
-        """Return the numbers of every finding that was computed, by its name."""
         records = {name: record.metrics for name, record in self.findings.findings.items()}
         return {name: metrics for name, metrics in records.items() if metrics is not None}
 
@@ -219,12 +182,10 @@ class ModelPage:
 
     @property
     def computed_on(self) -> str | None:
-        """Return the date of the latest finding."""
         return max(self._dates, default=None)
 
     @property
     def computed_from(self) -> str | None:
-        """Return the date of the earliest finding."""
         return min(self._dates, default=None)
 
     @property
@@ -239,21 +200,11 @@ def counted(pages: Sequence[ModelPage]) -> list[ModelPage]:
 
 @dataclass(frozen=True)
 class Absent:
-    """A model of the registry without a page, and why."""
-
     model: Model
-    reason: str
 
     @property
     def group(self) -> str:
         return self.model.group or "Other models"
-
-
-def _by_reason(sections: Iterable[Section]) -> dict[str, list[Section]]:
-    by_reason: dict[str, list[Section]] = {}
-    for section in sections:
-        by_reason.setdefault(section.record.reason or "", []).append(section)
-    return by_reason
 
 
 def all_models(registry: Registry, store: Store) -> Iterator[Model]:
@@ -296,9 +247,7 @@ def model_page(
     """Return what a model's page is made from, its figures drawn; None where it has no results.
 
     Of a model that is shown `in_series`, one figure is drawn: the signature of the first finding that has one.
-
-    Raises:
-        InputError: what is stored of the model itself is damaged.
+    Raises InputError: what is stored of the model itself is damaged.
     """
     judged = judged_model(store, model.name)
     if judged is None:
@@ -312,15 +261,11 @@ def model_page(
         why = f"({type(error).__name__})"
         damaged.append(f"{model.name}: the figures of {finding} can't be drawn from the stored arrays {why}.")
 
-    interactive = {} if in_series else interactive_figures(judged.findings, lost)
     sections: list[Section] = []
     for each in judged.findings:
         drawn: list[Picture] = []
-        if not in_series:
-            drawn = pictures(each, interactive, model.name, staging, lost)
-        elif not any(section.pictures for section in sections):
-            one = interactive_figures([each], lost)
-            drawn = pictures(each, one, model.name, staging, lost, signature_only=True)
+        if not in_series or not any(section.pictures for section in sections):
+            drawn = pictures(each, model.name, staging, lost, signature_only=in_series)
         claims = claims_about(each.finding.name, published)
         sections.append(Section(each.finding, each.record, claims, drawn, each.stored is not None, each.measured))
     return titled(published, model, sections, list(dict.fromkeys(damaged)))

@@ -48,11 +48,10 @@ class Caption:
     @property
     def shows(self) -> str:
         """Return the sentence that a caption begins with."""
-        return first_sentences(self.alt, 1)
+        return first_sentence(self.alt)
 
 
 def rules() -> tuple[Rule[Any], ...]:
-    """Return the rules of all claims, in the order of the site."""
     return tuple(rule for finding in FINDINGS for rule in finding.rules)
 
 
@@ -77,8 +76,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
     made.filters |= {
         "number": number,
         "brief": brief,
-        "percent": percent,
-        "parameters": parameters,
+        "millions": in_millions,
         "share": share,
         "in_unit": in_unit,
         "in_units": in_units,
@@ -89,7 +87,6 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "tex": formula,
         "bytes": in_bytes,
         "listed": listed_in_words,
-        "first_sentences": first_sentences,
     }
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {
@@ -138,8 +135,8 @@ def question(finding: str) -> str:
     return Markup(_words(finding).question()).striptags()
 
 
-def first_sentences(text: str, most: int) -> str:
-    return " ".join(SENTENCE.split(text)[:most])
+def first_sentence(text: str) -> str:
+    return SENTENCE.split(text)[0]
 
 
 def paragraphs(words: Markup) -> tuple[Markup, Markup]:
@@ -166,7 +163,6 @@ def _words(finding: str) -> Any:
 
 @cache
 def _shared() -> jinja2.Environment:
-    """Return one environment for all findings: what they import is compiled once."""
     return environment()
 
 
@@ -178,19 +174,13 @@ def brief(value: float | None) -> str:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
-def parameters(count: int) -> str:
-    """Return how many parameters a model has, in millions."""
+def in_millions(count: int) -> str:
     return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
 
 
 def listed_in_words(items: Iterable[Any]) -> Markup:
     """Return "a", "a and b" or "a, b and c", of words, numbers or markup."""
     return Markup(listed([escape(item if isinstance(item, str) else number(item)) for item in items]))
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent with one digit; never a minus nought."""
-    return f"{round(100 * share, 1) + 0:.1f}".replace("-", "−")
 
 
 def threshold_in_words(rule: Rule[Any]) -> str:

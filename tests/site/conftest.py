@@ -17,10 +17,15 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from generators.checkpoint.registry import FolderSource, Model, Registry
+from generators.compute.results import Store
 from generators.site.joined_files import joined, with_imports
+from generators.site.pages import render
+from generators.site.staging import Staging
 from tests.checkpoints import Sizes, write_checkpoint
+from tests.conftest import ROOT, without_figures
+from tests.site.made_up_series import made_up, winding
 
-ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "site_src" / "assets"
 NOISE = "pure-noise"
 Visit = Callable[..., Page]
@@ -39,7 +44,6 @@ SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that all processes of pytest-xdist have in common."""
     own = tmp_path_factory.getbasetemp()
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
@@ -57,7 +61,6 @@ def built_site(shared: Path) -> Path:
 
 
 def start_server(folder: Path) -> str:
-    """Serve a folder until all processes of the tests have ended; return its address."""
     tests = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     program = f"from tests.site.conftest import serve_along; serve_along({str(folder)!r}, {tests})"
     command = [sys.executable, "-c", program]
@@ -75,7 +78,6 @@ def serve_along(folder: str, process: int) -> None:
 
 
 def build(project: Path, address: str) -> None:
-    """Copy what a site is made from, with a checkpoint of noise beside it, and build the site at its address."""
     shutil.rmtree(project, ignore_errors=True)
     project.mkdir()
     for name in ("mkdocs.yml", "models.yml", "series.yml"):
@@ -97,25 +99,35 @@ def build(project: Path, address: str) -> None:
 
 @pytest.fixture(scope="session")
 def address(built_site: Path, shared: Path) -> str:
-    """Return the address of the built site; knowing it, pages navigate without reloading."""
     return (shared / "address").read_text()
 
 
+@pytest.fixture(scope="session")
+def three_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the pages of two made-up models and of a member of a series, without figures."""
+    folder = tmp_path_factory.mktemp("three")
+    store, staging = Store(folder / "results"), Staging(folder / "pages", folder / "cache")
+    turns, models = {"one": 3.0, "two": 0.125, "member": 2.0}, []
+    for name, turn in turns.items():
+        made_up(store, name, {"helix": winding(turn)})
+        source = FolderSource(folder=folder)
+        models.append(Model(name=name, title=name, sources=(source,), only_in_series=name == "member"))
+    with pytest.MonkeyPatch.context() as patch:
+        without_figures(patch)
+        render(Registry(models=tuple(models)), store, staging, folder / "src")
+    return staging.folder
+
+
 def site_script() -> str:
-    """Return the script of all pages, as pages get it."""
     return joined(with_imports(ASSETS / "site.js"), first=True)
 
 
-def executable() -> str | None:
-    """Return where Chromium is, None where it isn't installed."""
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
     at_hand = (shutil.which(name) for name in ("chromium-headless-shell", "chromium"))  # the first takes a tenth
     path = os.environ.get("ATLAS_CHROMIUM") or next(filter(None, at_hand), "")
-    return path if Path(path).is_file() else None
-
-
-@contextmanager
-def started_browser(path: str) -> Iterator[Browser]:
-    """Start Chromium without a screen."""
+    if not Path(path).is_file():
+        pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
     arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
     # WebGL without a graphics card; pages themselves are put together faster without it.
     arguments += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-gpu-compositing"]
@@ -123,16 +135,6 @@ def started_browser(path: str) -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=path, args=arguments)
         yield chromium
         chromium.close()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start Chromium without a screen."""
-    path = executable()
-    if path is None:
-        pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
-    with started_browser(path) as chromium:
-        yield chromium
 
 
 ABORTED = "net::ERR_ABORTED"
@@ -181,8 +183,6 @@ def visit(browser: Browser) -> Iterator[Visit]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Serve a folder on this machine; give its address."""
-
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
@@ -195,7 +195,6 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def served_section(site: Path, section: str) -> Iterator[str]:
-    """Serve a page of the model `planted` that holds nothing but a section, without a theme; give its address."""
     page = site / "models" / "planted" / "index.html"
     for folder in (page.parent, site / "assets"):
         folder.mkdir(parents=True)

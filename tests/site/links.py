@@ -5,13 +5,10 @@ from pathlib import Path
 
 
 def is_moved(page: Path) -> bool:
-    """Return whether a page only says where it is now."""
     return 'http-equiv="refresh"' in page.read_text("utf-8")
 
 
 class Links(HTMLParser):
-    """Where the links of a page lead, what it loads, and the places in it that a link can name."""
-
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.hrefs: list[str] = []

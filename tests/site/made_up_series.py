@@ -30,8 +30,6 @@ def made_up(store: Store, name: str, changes: Mapping[str, Change]) -> None:
 
 
 def winding(turns: float) -> Change:
-    """Have the curve of P wind so often."""
-
     def change(metrics: dict[str, Any]) -> None:
         metrics["winding"] = turns
 
@@ -43,7 +41,6 @@ def same(metrics: dict[str, Any]) -> None:
 
 
 def project(folder: Path, series: str, names: list[str]) -> Path:
-    """Write a registry of models called so, and their series; return where it is."""
     entries = [
         f"- {{name: {name}, title: {name}, only_in_series: true, sources: [{{folder: {name}}}]}}" for name in names
     ]

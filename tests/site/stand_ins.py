@@ -13,7 +13,6 @@ RULES = {rule.id: (finding.name, rule) for finding in FINDINGS for rule in findi
 def claim(
     name: str, verdict: str, value: float | None = 1.0, threshold: float | None = 1.0, **more: Any
 ) -> ClaimRecord:
-    """Return a claim of the atlas as it was judged of a model."""
     finding, rule = RULES[name]
     told = {"finding": finding, "statement": rule.statement, "unit": rule.unit, "baseline": None, "answer": ""}
     value = None if verdict == "untested" else value
@@ -21,8 +20,6 @@ def claim(
 
 
 def sections_of(findings: dict[str, Any]) -> list[Any]:
-    """Return a section of a page for every finding, with what is measured of those that are named."""
-
     def section(finding: Finding[Any]) -> Any:
         record = SimpleNamespace(reason="The checkpoint lacks it.")
         return SimpleNamespace(finding=finding, measured=findings.get(finding.name), record=record, pictures=[])

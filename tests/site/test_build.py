@@ -24,7 +24,6 @@ MENU = ["index.md", {"Rooms": "rooms/index.md"}, {"Ours": "ours.md"}]
 
 @pytest.fixture
 def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    """Return where a little site is made with the atlas's own settings."""
     monkeypatch.delenv("SITE_URL", raising=False)
     source, pages = tmp_path / "src", tmp_path / "pages"
     write(source, {"ours.md": "# Ours\n"})
@@ -35,7 +34,6 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
 
 @pytest.fixture
 def old_site(workshop: Workshop) -> dict[str, str]:
-    """Put an older site where the new one goes, and return its files."""
     files = {"index.html": "the old page", "old/index.html": "no longer made"}
     write(workshop.site, files)
     return files

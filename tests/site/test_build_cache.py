@@ -14,14 +14,14 @@ from generators.site.build_cache import Workshop
 from tests.site.test_plugin import write
 
 ROOT = Path(__file__).parents[2]
+RECORD = "models/ours/step-1/training.json"  # pages of series show its losses
+MADE_OF = ("src/page.md", "mkdocs.yml", "models.yml", RECORD, "results/gpt2/helix.json", "templates/home.md.j2")
 
 
 @pytest.fixture
 def workshop(tmp_path: Path) -> Workshop:
-    """Return a site that was made, with everything that it was made from."""
     made = Workshop(*(tmp_path / name for name in ("src", "mkdocs.yml", "pages", "cache", "site")))
-    made_of = ("src/page.md", "mkdocs.yml", "models.yml", "results/gpt2/helix.json", "templates/home.md.j2")
-    files = (*made_of, "pages/index.md", "site/index.html", "site/deep/figure.svg")
+    files = (*MADE_OF, "pages/index.md", "site/index.html", "site/deep/figure.svg")
     write(tmp_path, {path: path for path in files})
     build_cache.remember(given(made), made)
     return made
@@ -39,10 +39,7 @@ def test_an_unchanged_site_is_not_built_again_whatever_its_dates(workshop):
     assert build_cache.is_built(given(workshop), workshop)
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["models.yml", "series.yml", "results/gpt2/helix.json", "templates/home.md.j2", "src/page.md", "mkdocs.yml"],
-)
+@pytest.mark.parametrize("path", [*MADE_OF, "series.yml"])
 def test_whatever_it_is_made_from_counts(workshop, path):
     (workshop.site.parent / path).write_text("another")
     assert not build_cache.is_built(given(workshop), workshop)
@@ -68,26 +65,6 @@ def test_a_site_that_is_not_what_was_made_does_not_stand(workshop, what):
     assert not build_cache.is_built(given(workshop), workshop)
 
 
-@pytest.mark.parametrize("registry", ["models.yml", "series.yml"])
-def test_records_of_training_count_where_a_registry_names_their_folder(workshop, registry):
-    """Pages of series show the losses in them."""
-    folder = workshop.site.parent
-    sources = "[{name: a, sources: [{folder: weights/one}]}, {each: {sources: [{folder: 'weights/step{at}'}]}}]"
-    (folder / registry).write_text(sources)
-    made: set[str] = {given(workshop)}
-    for number, path in enumerate(("one", "one", "step10", "step10"), 2):
-        (folder / "weights" / path).mkdir(parents=True, exist_ok=True)
-        (folder / "weights" / path / "training.json").write_text(f"{number}")
-        made.add(given(workshop))
-        assert len(made) == number
-    (folder / "weights/elsewhere").mkdir()
-    (folder / "weights/elsewhere/training.json").write_text("of no model")
-    (folder / "weights/one/README.md").write_text("no record")
-    assert given(workshop) in made
-    (folder / registry).write_text("[")
-    given(workshop)
-
-
 def test_nothing_heavy_is_imported_to_find_out(workshop):
     heavy = ("numpy", "pydantic", "matplotlib", "mkdocs", "torch", "scipy", "jinja2", "generators.findings")
     rooms = "generators.cli, generators.site.build_cache, generators.site.locations"
@@ -103,10 +80,3 @@ def test_one_run_at_a_time_makes_the_site(tmp_path):
         pass
     with build_cache.alone(workshop.cache, workshop.site):
         pass
-
-
-@pytest.mark.parametrize("damage", ["- " + "9" * 5000, "[" * 100_000, os.mkfifo, Path.mkdir])
-def test_a_registry_that_cant_be_read_names_no_records(tmp_path, damage):
-    path = tmp_path / "models.yml"
-    path.write_text(damage) if isinstance(damage, str) else damage(path)
-    assert list(build_cache._training_records(path)) == []

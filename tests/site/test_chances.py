@@ -5,10 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from generators.compute.records import ChanceRecord
-from generators.site.chances import chances, rules_by_finding
+from generators.site.chances import chances
 from tests.site.stand_ins import claim
-
-RULE = next(rule for rule in rules_by_finding() if rule.id == "winding")
 
 
 def page(verdict, draws=None):
@@ -17,17 +15,14 @@ def page(verdict, draws=None):
     return SimpleNamespace(claims={"winding": one})
 
 
+def of_winding(found):
+    return next(one for one in found.claims if one.rule.id == "winding")
+
+
 def test_verdicts_by_draws_are_counted_and_a_hundredth_of_them_is_expected_by_chance():
-    pages = [
-        page("holds", 200),
-        page("fails", 200),
-        page("holds", 99),
-        page("holds"),
-        page("untested"),
-        page("fails", 200),
-    ]
-    found = chances([RULE], pages)
-    (one,) = found.claims
+    verdicts = ("holds", 200), ("fails", 200), ("holds", 99), ("holds",), ("untested",), ("fails", 200)
+    found = chances([page(*one) for one in verdicts])
+    one = of_winding(found)
     assert (len(one.tested), one.holding, one.nulls, one.draws) == (5, 3, ["curves"], [99, 200])
     assert (len(found.drawn), found.holding) == (4, 2)
     assert found.expected == pytest.approx(0.04)
@@ -35,6 +30,6 @@ def test_verdicts_by_draws_are_counted_and_a_hundredth_of_them_is_expected_by_ch
 
 
 def test_where_nothing_holds_nothing_is_false():
-    assert chances([RULE], [page("fails", 200)]).false_discoveries == 0
-    assert chances([RULE], [page("holds")]).claims[0].draws == []
-    assert chances([RULE], [page("holds", 0)]).claims[0].draws == [], "an exact null has none"
+    assert chances([page("fails", 200)]).false_discoveries == 0
+    assert of_winding(chances([page("holds")])).draws == []
+    assert of_winding(chances([page("holds", 0)])).draws == [], "an exact null has none"

@@ -39,7 +39,6 @@ def picture(name: str) -> Picture:
 
 
 def section(names: str, signature: str | None, status: str = "computed") -> Any:
-    """Return a section of a page with these pictures; what follows from them is worked out as in a page's own."""
     finding: Any = SimpleNamespace(name=names, signature=signature, question=1)
     record: Any = SimpleNamespace(status=status, computed_on="2026-11-20")
     return Section(finding, record, [], [picture(name) for name in names.split()])

@@ -11,7 +11,8 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
-from generators.site.entities import Entities, Notable, entities, entity_files, write_like
+from generators.site.addresses import Notable
+from generators.site.entities import Entities, entities, entity_files, write_like
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
 from tests.site.conftest import ROOT
@@ -110,14 +111,11 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
         findings=SimpleNamespace(model=model),
         sections=sections_of(measured),
         claims={},
+        named=[],
         figures=FIGURES,
         measured={name: one.metrics for name, one in measured.items()},
         knows=lambda kind: any(kind in one.facts.entities for one in FINDINGS if one.name in measured),
     )
-
-
-def column(found: Entities, says: str) -> Any:
-    return found.columns[says]
 
 
 def notes(found: Entities, index: int) -> str:
@@ -127,11 +125,11 @@ def notes(found: Entities, index: int) -> str:
 def test_a_channel_is_described_by_embeddings_and_gains():
     found = entities(page(), "channel")
     assert found.count == 3
-    assert column(found, "standard deviation over positions (P)").values == [0.1, 0.5, 0.3]
-    assert column(found, "mean over positions (P)").values == [0.25, 0, 0.125]
-    assert column(found, "mean over tokens (E)").values == [1, -2, 0.5]
+    assert found.columns["standard deviation over positions (P)"].values == [0.1, 0.5, 0.3]
+    assert found.columns["mean over positions (P)"].values == [0.25, 0, 0.125]
+    assert found.columns["mean over tokens (E)"].values == [1, -2, 0.5]
     leading = "share of P's leading direction, which includes the mean over positions"
-    assert column(found, leading).values == pytest.approx([0.36, 0.64, 0])
+    assert found.columns[leading].values == pytest.approx([0.36, 0.64, 0])
     [gains] = found.as_json()["lines"]
     assert (gains["at"], gains["values"], gains["usual"]) == ([0, 1], [[1, 4], [2, 5], [3, 6]], [2, 5])
     assert notes(found, 1) == (
@@ -164,7 +162,7 @@ def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, hol
 
 def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
     found = entities(page(PLANTED | IN_USE), "channel")
-    cost = column(found, "cost of fixing it at its mean (nats per token)")
+    cost = found.columns["cost of fixing it at its mean (nats per token)"]
     assert (cost.ids, cost.values, cost.stated.order) == ([0, 1, 2], [0.1, 0, 0.5], "largest")
     there, following = (
         next(one for one in found.columns.values() if one.stated.name == name)
@@ -177,7 +175,7 @@ def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
 def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
     found = entities(page(), "head")
     assert found.count == 4
-    assert column(found, "weight on the previous token, by position alone").values == [0.2, 0.9, 0.1, 0.3]
+    assert found.columns["weight on the previous token, by position alone"].values == [0.2, 0.9, 0.1, 0.3]
     assert notes(found, 1) == "A previous-token head by position alone (weight 90\u00a0%)."
     [kernel] = found.as_json()["lines"]
     assert (kernel["at"], kernel["values"][1], kernel["usual"]) == ([0, 1], [0.1, 0.9], [0.5, 0.5])
@@ -190,11 +188,11 @@ def test_a_token_is_described_by_norm_cluster_neighbors_and_what_it_returns():
     found = entities(page(), "token")
     assert found.count == 8
     assert found.names == {0: "a", 4: "␠b", 5: HOSTILE, 7: "c"}
-    norms = column(found, "norm of its embedding")
+    norms = found.columns["norm of its embedding"]
     assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 7: 3.5}
-    nearest = column(found, "distance to the nearest other token")
+    nearest = found.columns["distance to the nearest other token"]
     assert dict(zip(nearest.ids, nearest.values, strict=True)) == {0: 0.1, 7: 0.2}, "spread over the ids"
-    yielded = column(found, "token that it returns")
+    yielded = found.columns["token that it returns"]
     assert (yielded.ids, yielded.values, yielded.stated.leads) == ([4], [7], "token")
     groups = {finding + str(group.ids): (group.says, group.otherwise) for finding, group in found.groups}
     assert groups["outliers[4, 5]"][1].startswith("Not in the cluster of 2 tokens")
@@ -205,12 +203,12 @@ def test_a_token_is_described_by_norm_cluster_neighbors_and_what_it_returns():
 
 def test_numbers_that_several_findings_know_are_put_together_once():
     svd = Measurements({"n_tokens": 8}, arrays={"token_id": np.array([7, 6]), "token_norm": np.array([9.0, 4.5])})
-    norms = column(entities(page(PLANTED | {"token_svd": svd}), "token"), "norm of its embedding")
+    norms = entities(page(PLANTED | {"token_svd": svd}), "token").columns["norm of its embedding"]
     assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 6: 4.5, 7: 9.0}, "the first is kept"
     assert (norms.finding, norms.stated.figure) == ("outliers", "outlier-norms"), "whichever has a figure of them"
     gains = Measurements(PLANTED["gains"].metrics, arrays={"position_std": np.array([0.1, 0.6, 0.3])})
     for others, values, finding in (({}, [0.1, 0.6, 0.3], "gains"), (PLANTED, [0.1, 0.5, 0.3], "channels")):
-        std = column(entities(page({**others, "gains": gains}), "channel"), "standard deviation over positions (P)")
+        std = entities(page({**others, "gains": gains}), "channel").columns["standard deviation over positions (P)"]
         assert (std.values, std.finding) == (values, finding)
 
 
@@ -221,8 +219,8 @@ def test_nothing_is_said_of_all_tokens_from_a_table_that_is_not_whole():
 
 def test_a_position_is_described_by_norm_and_step():
     found = entities(page(), "position")
-    assert column(found, "norm of its embedding").values == [9, 1, 2]
-    steps = column(found, "distance to the next position")
+    assert found.columns["norm of its embedding"].values == [9, 1, 2]
+    steps = found.columns["distance to the next position"]
     assert (steps.ids, steps.values) == ([0, 1], [8, 1])
     assert notes(found, 0) == "It is far from the curve of the other positions."
     assert notes(found, 1) == ""
@@ -257,15 +255,15 @@ def test_entities_that_results_name_are_listed_with_their_addresses():
 def test_an_entity_with_a_role_leads_to_those_of_other_models(tmp_path):
     pages = [page(), page()]
     for name, one in zip(("a", "b"), pages, strict=True):
-        one.name = name
+        one.name, one.named = name, entity_files(one)[1]
     staging = Staging(tmp_path, tmp_path / "cache")
-    write_like(pages, {one.name: entity_files(one)[1] for one in pages}, staging)
+    write_like(pages, staging)
     like = json.loads((tmp_path / "data/like.json").read_text())
     assert [(one["model"], one["index"]) for one in like["ln2"]] == [("a", 2), ("b", 2)]
     assert [one["index"] for one in like["positions"]] == [1, 1]
     assert not any("verdict" in one for one in like["ln2"])
     pages[1].claims = {"ln2-one-channel": SimpleNamespace(verdict="fails")}
-    write_like(pages, {one.name: entity_files(one)[1] for one in pages}, staging)
+    write_like(pages, staging)
     like = json.loads((tmp_path / "data/like.json").read_text())
     assert [one.get("verdict") for one in like["ln2"]] == [None, "fails"]
 
@@ -302,7 +300,7 @@ def test_words_that_readers_type_lead_to_the_glossary():
 def test_entities_join_the_index_of_the_search_as_text(tmp_path):
     staging = Staging(tmp_path / "pages", tmp_path / "cache")
     one = Notable("token", 5, HOSTILE, "?token=5#things", "It never occurs.")
-    write_search([page()], [], {"planted": [one]}, staging)
+    write_search([SimpleNamespace(**{**vars(page()), "named": [one]})], [], staging)
     index = tmp_path / "site" / INDEX
     index.parent.mkdir(parents=True)
     before = [
@@ -330,7 +328,7 @@ def test_a_site_without_a_search_stays_as_it_is(tmp_path):
 
 def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     one = Notable("channel", 138, None, "?channel=138#things", "ln2 gives it the largest gain in 9 of 12 layers.")
-    [_, figure, entry] = entries_of_model(page(), [one])
+    [_, figure, entry] = entries_of_model(SimpleNamespace(**{**vars(page()), "named": [one]}))
     assert figure["location"] == "models/planted/#figure-curve"
     assert figure["title"] == "Figure 1, “The curve”, Planted &lt;b&gt;"
     assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"
@@ -339,7 +337,6 @@ def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
 
 @pytest.mark.parametrize(("windows", "said"), [(4, ", on 4 of 32 windows"), (32, "")])
 def test_what_holding_a_channel_costs_is_shown_with_its_unit(windows, said):
-    """Of wide models every channel is held on fewer windows than those that findings name: that is said."""
     tables = {
         "channels": Table("held", WHY, ((7, "position", 0.5, 0.25, 0.75),)),
         "swept": Table("all held", SWEPT, ((3, 0.125, None), (7, 0.4, None))),
@@ -351,6 +348,6 @@ def test_what_holding_a_channel_costs_is_shown_with_its_unit(windows, said):
         "It was tested as the channel in which positions vary most."
     ) in notes(found, 7)
     assert found.notes[7][0][1].named
-    cost = column(found, f"cost of fixing it at its mean{said} (1 - cosine)")
+    cost = found.columns[f"cost of fixing it at its mean{said} (1 - cosine)"]
     assert (cost.ids, cost.values) == ([3, 7], [0.125, 0.4])
     assert 3 not in found.notes, "one of all, not found to stand out"

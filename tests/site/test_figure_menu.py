@@ -21,7 +21,6 @@ MODEL = "all-minilm-l6-v2"
 
 
 def menu_of(page: Page, name: str) -> tuple[Locator, Locator]:
-    """Return a live figure and its opened menu."""
     figure = alive(page, name)
     menu = figure.locator("details.figure-menu")
     menu.locator("summary").click()
@@ -29,7 +28,6 @@ def menu_of(page: Page, name: str) -> tuple[Locator, Locator]:
 
 
 def saved(page: Page, menu: Locator, kind: str) -> tuple[str, bytes]:
-    """Return the name and content of what a button saves."""
     with page.expect_download() as waiting:
         menu.get_by_role("button", name=kind, exact=True).click()
     return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
@@ -113,17 +111,22 @@ def test_a_picture_is_taken_away_and_cited_by_its_number(visit: Visit, address: 
     assert f" {address}models/{MODEL}/#{name} (seen " in citation
 
 
-def test_a_large_picture_has_its_caption_and_its_menu(visit: Visit, address: str) -> None:
+def test_a_large_picture_has_its_caption_and_its_menu_and_closes_again(visit: Visit, address: str) -> None:
     page = visit(f"{address}models/{MODEL}/", viewport=WIDE)
     figure = page.locator("figure.atlas-figure:not([data-interactive])").first
-    figure.locator("a.tone:visible").click()
-    dialog = page.locator("dialog.large")
+    link, dialog = figure.locator("a.tone:visible"), page.get_by_role("dialog", name="Picture", exact=True)
+    link.click()
+    assert dialog.locator("img").get_attribute("alt") == link.locator("img").get_attribute("alt")
     said = [place.inner_text().split() for place in (dialog.locator("p"), figure.locator("figcaption"))]
     assert said[0] == said[1]
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    link.focus()
+    page.keyboard.press("Enter")
     dialog.locator(".figure-menu > summary").click()
     assert (figure.get_attribute("data-cite") or "?") in copied(dialog, "Copy citation")
     dialog.get_by_role("button", name="Close").click()
-    assert dialog.count() == 0
+    dialog.wait_for(state="detached")
 
 
 def test_without_scripts_a_menu_holds_the_picture(visit: Visit, address: str) -> None:

@@ -28,15 +28,10 @@ def test_the_first_use_of_a_word_leads_to_the_glossary():
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("Residual streams", None),
+        *((text, None) for text in ("Residual streams", "a sub-channel", "channel-wise", "europe", "a&energy;b")),
+        *((word, word) for word in ("RoPE", "MLPs")),
         ("the residual stream holds", "residual stream"),
         ("the stream holds", "stream"),
-        ("a sub-channel", None),
-        ("channel-wise", None),
-        ("RoPE", "RoPE"),
-        ("europe", None),
-        ("a&energy;b", None),
-        ("MLPs", "MLPs"),
     ],
 )
 def test_whole_words_are_found_the_longest_first(text, word):

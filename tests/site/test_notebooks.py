@@ -4,7 +4,7 @@ import ast
 import json
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -32,124 +32,99 @@ TEXT = HEADER + "# %% [markdown]\n# # Count\n\n# %%\nprint(1 + 1)\n"
 
 @dataclass
 class Site:
-    """A folder of hand-written pages, and where generated ones go."""
+    """A folder of hand-written pages, where generated ones go, and what was executed."""
 
     source: Path
     staging: Staging
+    cache: Path
 
     def write(self, path: str, text: str) -> None:
-        """Write what notebooks read where it is generated, and notebooks where they are written by hand."""
         folder = self.staging.folder if path.startswith("data/") else self.source
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, "utf-8")
 
+    def made(self, report: Report = silent) -> list[str]:
+        return notebooks.write_notebooks(self.source, self.staging, Cache(self.cache), report)
+
+    def text(self, name: str = "count") -> str:
+        return (self.staging.folder / f"notebooks/{name}.ipynb").read_text()
+
+    def outputs(self, name: str = "count") -> list[dict]:
+        return [output for cell in json.loads(self.text(name))["cells"] for output in cell.get("outputs", ())]
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    site = Site(tmp_path / "src", Staging(tmp_path / "pages", tmp_path / "figures"))
+    site = Site(tmp_path / "src", Staging(tmp_path / "pages", tmp_path / "figures"), tmp_path / "cache")
     site.write("data/gpt2/findings.json", "{}")
     site.write("notebooks/count.py", TEXT)
     return site
 
 
-def write_notebooks(site: Site, cache: Path, report: Report = silent) -> list[str]:
-    return notebooks.write_notebooks(site.source, site.staging, Cache(cache), report)
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Only note which notebooks would be executed."""
     names: list[str] = []
     monkeypatch.setattr(notebooks, "_execute", lambda parsed, notebook, where: names.append(notebook.name))
     return names
 
 
-def written(site: Site, name: str = "count") -> dict:
-    return json.loads((site.staging.folder / f"notebooks/{name}.ipynb").read_text())
-
-
-def outputs(notebook: dict) -> list[dict]:
-    return [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
-
-
-def test_a_notebook_is_executed_by_this_python_in_its_own_folder(site, cache):
+def test_a_notebook_is_executed_by_this_python_in_its_own_folder(site):
     code = "import sys, pathlib\nprint(sys.executable, sorted(p.name for p in pathlib.Path('../data').iterdir()))\n"
     site.write("notebooks/count.py", TEXT + f"\n# %%\n{code}")
-    assert write_notebooks(site, cache) == []
-    found = outputs(written(site))
+    assert site.made() == []
+    found = site.outputs()
     assert found[0]["text"] == ["2\n"]
     assert "".join(found[1]["text"]).replace("<python>", sys.prefix) == f"{sys.executable} ['gpt2']\n"
 
 
-def test_what_is_shown_has_words_and_no_paths_of_this_machine(site, cache):
+def test_what_is_shown_has_words_and_no_paths_of_this_machine(site):
     code = (
         '# %% shows="A rising <line>"\nimport matplotlib.pyplot as plt\nplt.plot([0, 1])\nplt.show()\n'
         '# %% shows="A table"\nimport os, tempfile\nimport pandas as pd\n'
         "pd.DataFrame({'x': [os.path.abspath('x'), tempfile.gettempdir()]})\n"
     )
     site.write("notebooks/count.py", TEXT + "\n" + code)
-    assert write_notebooks(site, cache) == []
-    text = (site.staging.folder / "notebooks/count.ipynb").read_text()
+    assert site.made() == []
+    text = site.text()
     assert 'role=\\"img\\" aria-label=\\"A rising &lt;line&gt;\\"' in text
     assert 'aria-label=\\"A table\\"' in text
     for place in (sys.prefix, str(Path.cwd()), tempfile.gettempdir(), "ipykernel_"):
         assert place not in text
 
 
-def test_a_second_time_nothing_is_executed_and_the_bytes_are_the_same(site, cache, executed):
-    write_notebooks(site, cache)
-    first = (site.staging.folder / "notebooks/count.ipynb").read_bytes()
+def test_a_second_time_nothing_is_executed_and_the_bytes_are_the_same(site, executed):
+    site.made()
+    first = site.text()
     site.write("data/gpt2/other.csv", "1")  # which it does not read
-    write_notebooks(site, cache)
+    site.made()
     assert executed == ["count"]
-    assert (site.staging.folder / "notebooks/count.ipynb").read_bytes() == first
+    assert site.text() == first
 
 
 def test_without_the_cache_the_bytes_are_the_same(site, tmp_path):
-    pages = []
-    for cache in ("one", "two"):
-        write_notebooks(site, tmp_path / cache)
-        pages.append((site.staging.folder / "notebooks/count.ipynb").read_bytes())
+    pages = [(replace(site, cache=tmp_path / name).made(), site.text()) for name in ("one", "two")]
     assert pages[0] == pages[1]
 
 
-@pytest.mark.parametrize("path", ["notebooks/count.py", "data/gpt2/findings.json", "data/new/findings.json"])
-def test_it_is_executed_again_when_its_text_or_an_input_changes(site, cache, executed, path):
-    write_notebooks(site, cache)
-    site.write(path, TEXT + "\n# %%\n3\n" if path.endswith(".py") else '{"changed": true}')
-    write_notebooks(site, cache)
+@pytest.mark.parametrize("path", ["notebooks/count.py", "data/gpt2/findings.json", "data/new/findings.json", None])
+def test_it_is_executed_again_when_its_text_an_input_or_a_library_changes(site, executed, monkeypatch, path):
+    site.made()
+    if path is None:
+        monkeypatch.setattr(notebooks.metadata, "version", lambda name: "99")
+    else:
+        site.write(path, TEXT + "\n# %%\n3\n" if path.endswith(".py") else '{"changed": true}')
+    site.made()
     assert executed == ["count", "count"]
 
 
-def test_it_is_executed_again_with_another_version_of_a_library(site, cache, executed, monkeypatch):
-    write_notebooks(site, cache)
-    monkeypatch.setattr(notebooks.metadata, "version", lambda name: "99")
-    write_notebooks(site, cache)
-    assert executed == ["count", "count"]
-
-
-def test_a_damaged_cache_is_made_again(site, cache, executed):
-    write_notebooks(site, cache)
-    (stored,) = cache.glob("*.ipynb")
-    stored.write_text("{")
-    write_notebooks(site, cache)
-    assert executed == ["count", "count"]
-    assert json.loads(stored.read_text())
-
-
-def test_an_error_is_a_sentence_and_costs_the_others_nothing(site, cache):
+def test_an_error_is_a_sentence_and_costs_the_others_nothing(site):
     site.write("notebooks/broken.py", "# %% [markdown]\n# # Broken\n\n# %%\n1 / 0\n")
-    (sentence,) = write_notebooks(site, cache)
+    (sentence,) = site.made()
     assert sentence == "The notebook broken could not be executed: ZeroDivisionError: division by zero"
-    assert sentence in (site.staging.folder / "notebooks/broken.ipynb").read_text()
-    assert outputs(written(site, "broken")) == []
-    assert outputs(written(site))[0]["text"] == ["2\n"]
-    assert len(write_notebooks(site, cache)) == 1  # what failed isn't kept
+    assert sentence in site.text("broken")
+    assert site.outputs("broken") == []
+    assert site.outputs()[0]["text"] == ["2\n"]
+    assert len(site.made()) == 1  # what failed isn't kept
 
 
 @pytest.mark.parametrize(
@@ -159,30 +134,30 @@ def test_an_error_is_a_sentence_and_costs_the_others_nothing(site, cache):
         (TEXT.replace("reads:", "raeds:"), "can't be read:"),
     ],
 )
-def test_a_kernel_that_dies_and_a_header_that_cannot_be_read_are_sentences_too(site, cache, text, said):
+def test_a_kernel_that_dies_and_a_header_that_cannot_be_read_are_sentences_too(site, text, said):
     site.write("notebooks/count.py", text)
-    (sentence,) = write_notebooks(site, cache)
+    (sentence,) = site.made()
     assert sentence.startswith(f"The notebook count {said}")
-    assert ("# Count" in text) == ("# Count" in (site.staging.folder / "notebooks/count.ipynb").read_text())
+    assert ("# Count" in text) == ("# Count" in site.text())
 
 
-def test_without_its_input_it_says_so_and_that_is_no_failure(site, cache, executed):
+def test_without_its_input_it_says_so_and_that_is_no_failure(site, executed):
     (site.staging.folder / "data/gpt2/findings.json").unlink()
     reported: list[str] = []
-    assert write_notebooks(site, cache, reported.append) == []
+    assert site.made(reported.append) == []
     assert executed == []
     assert reported == ["The notebook count was not executed: ../data/*/findings.json is missing."]
-    assert reported[0] in (site.staging.folder / "notebooks/count.ipynb").read_text()
+    assert reported[0] in site.text()
 
 
-def test_what_its_text_no_longer_backs_is_removed_and_what_is_written_by_hand_stays(site, cache, executed):
+def test_what_its_text_no_longer_backs_is_removed_and_what_is_written_by_hand_stays(site, executed):
     by_hand = site.source / "notebooks/mine.ipynb"
     by_hand.write_text('{"metadata": {}}')
-    write_notebooks(site, cache)
+    site.made()
     assert (site.staging.folder / "notebooks/count.ipynb").is_file()
     (site.source / "notebooks/count.py").unlink()
-    again = Site(site.source, site.staging.again())
-    write_notebooks(again, cache)
+    again = replace(site, staging=site.staging.again())
+    again.made()
     again.staging.remove_stale()
     assert list(site.staging.folder.rglob("*.ipynb")) == []
     assert [path.name for path in site.source.rglob("*") if path.is_file()] == ["mine.ipynb"]
@@ -197,22 +172,16 @@ def test_they_are_listed_with_their_titles_in_the_order_of_the_index(site):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "site_src/notebooks").glob("*.py")), ids=lambda path: path.stem)
-def test_every_cell_that_shows_something_says_what(path):
+def test_every_cell_that_shows_something_says_what_and_what_it_imports_of_the_atlas_is_there(path):
     cells = [cell for cell in jupytext.read(path).cells if cell.cell_type == "code"]
     showing = [cell for cell in cells if "plt.show()" in cell.source]
     assert all(cell.metadata.get("shows") for cell in showing)
     assert f"({path.stem}.ipynb)" in (path.parent / "index.md").read_text()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("generators."):
+            assert [name.name for name in node.names if not hasattr(import_module(node.module), name.name)] == []
 
 
 def test_markup_that_is_not_mkdocs_jupyters_is_refused():
     with pytest.raises(ValueError, match="marks up"):
         as_theme_expects("<div>something else</div>")
-
-
-@pytest.mark.parametrize(
-    "notebook", sorted((ROOT / "site_src" / "notebooks").glob("*.py")), ids=lambda path: path.stem
-)
-def test_what_notebooks_import_of_the_atlas_is_there(notebook):
-    for node in ast.walk(ast.parse(notebook.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("generators."):
-            assert [name.name for name in node.names if not hasattr(import_module(node.module), name.name)] == []

@@ -52,12 +52,3 @@ def test_its_tables_scroll_and_can_be_reached_by_keyboard(visit: Visit, address:
     region = page.locator(".atlas-scroll:has(table.dataframe)").first
     assert region.get_attribute("tabindex") == "0"
     assert region.evaluate("r => r.scrollWidth > r.clientWidth")
-
-
-def test_the_tab_leads_to_all_of_them(visit: Visit, address: str) -> None:
-    page = visit(f"{address}about/", viewport=WIDE, sound=False)
-    page.locator(".md-nav a", has_text="Notebooks").first.click()
-    page.wait_for_url("**/notebooks/")
-    page.locator("article h1", has_text="Notebooks").wait_for()
-    hrefs = page.eval_on_selector_all("article h2 a:first-child", "all => all.map(a => a.href)")
-    assert hrefs == [f"{address}notebooks/{name}/" for name in NAMES]

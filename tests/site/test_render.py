@@ -24,7 +24,6 @@ SOME_FAILED = 1
 
 @pytest.fixture(scope="module")
 def rendered_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the results of one finding of a model whose weights are gone."""
     project = tmp_path_factory.mktemp("project")
     folder = write_checkpoint(project / "little")
     little = Model(name="little", title="Little", sources=(FolderSource(folder=folder),))
@@ -38,7 +37,6 @@ def rendered_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(rendered_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of the folder, and work in it."""
     monkeypatch.delenv("SITE_URL", raising=False)
     monkeypatch.delenv("REPO_URL", raising=False)
     project = shutil.copytree(rendered_once, tmp_path / "project")

@@ -28,7 +28,6 @@ MODEL = "my-model"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the atlas from a wheel of this repository, beside this environment's libraries; return its command."""
     if find_spec("hatchling") is None:
         pytest.skip("hatchling isn't installed, and no test asks the network for it")
     folder = tmp_path_factory.mktemp("installed")
@@ -49,7 +48,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a report on a checkpoint of noise in a folder that holds nothing else, and return the report's folder."""
     folder = tmp_path_factory.mktemp("empty")
     write_checkpoint(folder / MODEL, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256, vocab_size=160))
     ours = ("ATLAS_", "PYTHONPATH", "SITE_URL", "REPO_URL")
@@ -127,12 +125,15 @@ def test_no_file_tells_where_on_this_machine_it_was_made(report):
 
 
 @pytest.mark.browser
-def test_every_page_opens_from_the_disk_without_an_error(visit, report):
+def test_every_page_opens_from_the_disk_without_an_error_and_fits_on_a_phone(visit, report):
     page = visit("about:blank", viewport=WIDE)
     for path in filterfalse(is_moved, pages(report)):
         page.goto(path.as_uri())
         load_pictures(page)
         expect(page.locator("h1").first).to_be_visible()
+        page.set_viewport_size(PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+        page.set_viewport_size(WIDE)
 
 
 @pytest.mark.browser
@@ -166,10 +167,3 @@ def test_its_claims_are_told_and_a_reader_gets_around(visit, report):
     page.get_by_role("link", name="How does the model know positions").first.click()
     assert page.url == (report / "questions" / "shape" / "index.html").as_uri()
     expect(page.get_by_role("heading", name="What was observed")).to_be_visible()
-
-
-@pytest.mark.browser
-def test_it_fits_on_a_phone(visit, report):
-    for path in (report / "index.html", report / "models" / MODEL / "index.html"):
-        page = visit(path.as_uri(), viewport=PHONE, sound=False)
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path

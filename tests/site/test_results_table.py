@@ -8,10 +8,6 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from generators.checkpoint.registry import FolderSource, Model, Registry
-from generators.compute.results import Store
-from generators.site import pages, results_table
-from generators.site.pages import render
 from generators.site.results_table import (
     COLUMNS,
     DICTIONARY_FILE,
@@ -21,71 +17,42 @@ from generators.site.results_table import (
     as_parquet,
     day,
 )
-from generators.site.staging import Staging
-from tests.site.made_up_series import made_up, same, winding
 
-MODELS = ("one", "two", "alone")  # the last stands in a series alone
-CELLS = {
-    "value": lambda claim: claim["value"],
-    "unit": lambda claim: claim["unit"] or None,
-    "verdict": lambda claim: claim["verdict"],
-    "close": lambda claim: claim["close"],
-    "threshold": lambda claim: claim["threshold"],
-    "baseline": lambda claim: claim["baseline"],
-    "interval_low": lambda claim: (claim["interval"] or [None, None])[0],
-    "interval_high": lambda claim: (claim["interval"] or [None, None])[1],
-    **{
-        f"chance_{name}": lambda claim, name=name: (claim["chance"] or {}).get(name)
-        for name in ("null", "median", "limit", "draws")
-    },
-    "statement": lambda claim: claim["statement"],
-    "answer": lambda claim: claim["answer"],
-    "finding": lambda claim: claim["finding"],
-}
+MODELS = ("one", "two", "member")  # the last stands in a series alone
+SAME = ("value", "verdict", "close", "threshold", "baseline", "statement", "answer", "finding")  # cells of a claim
+
+
+def cells(claim: dict) -> dict:
+    low, high = claim["interval"] or (None, None)
+    chance = {f"chance_{name}": (claim["chance"] or {}).get(name) for name in ("null", "median", "limit", "draws")}
+    other = {"unit": claim["unit"] or None, "interval_low": low, "interval_high": high}
+    return {name: claim[name] for name in SAME} | other | chance
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return what is rendered of three models of made-up results."""
-    place = tmp_path_factory.mktemp("table")
-    store = Store(place / "results")
-    for name, turns in zip(MODELS, (same, winding(0.125), same), strict=True):
-        made_up(store, name, {"helix": turns})
-    models = [
-        Model(name=name, title=name, sources=(FolderSource(folder=place / name),), only_in_series=name == "alone")
-        for name in MODELS
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "PROCESSES", 1)
-        staging = Staging(place / "pages", place / "cache")
-        render(Registry(models=tuple(models)), store, staging, place / "src")
-    return place / "pages"
+def rows(three_models: Path) -> list[dict]:
+    return json.loads((three_models / JSON_FILE).read_text())
 
 
 @pytest.fixture(scope="module")
-def rows(folder: Path) -> list[dict]:
-    return json.loads((folder / JSON_FILE).read_text())
-
-
-@pytest.fixture(scope="module")
-def in_parquet(folder: Path):
-    return parquet.read_table(folder / PARQUET_FILE)
+def in_parquet(three_models: Path):
+    return parquet.read_table(three_models / PARQUET_FILE)
 
 
 def as_json_has_it(row: dict) -> dict:
     return {name: cell.isoformat() if isinstance(cell, date) else cell for name, cell in row.items()}
 
 
-def test_numbers_are_those_of_the_pages(folder, rows):
+def test_numbers_are_those_of_the_pages(three_models, rows):
     expected = []
     for name in MODELS:
-        published = json.loads((folder / f"data/{name}/findings.json").read_text())
+        published = json.loads((three_models / f"data/{name}/findings.json").read_text())
         for claim in published["claims"]:
             found = published["findings"][claim["finding"]]
             expected.append(
                 {"model": name, "claim": claim["id"], "layers": published["model"]["n_layer"]}
                 | {"digest": found["key"], "computed_on": found["computed_on"], "status": found["status"]}
-                | {column: cell(claim) for column, cell in CELLS.items()}
+                | cells(claim)
             )
     assert [{column: row[column] for column in one} for row, one in zip(rows, expected, strict=True)] == expected
     assert {row["value"] for row in rows if row["claim"] == "winding" and row["model"] == "two"} == {0.125}
@@ -96,8 +63,8 @@ def test_both_files_have_the_same_rows(rows, in_parquet):
     assert [as_json_has_it(row) for row in in_parquet.to_pylist()] == rows
 
 
-def test_the_dictionary_describes_what_is_written(folder, rows, in_parquet):
-    dictionary = json.loads((folder / DICTIONARY_FILE).read_text())
+def test_the_dictionary_describes_what_is_written(three_models, rows, in_parquet):
+    dictionary = json.loads((three_models / DICTIONARY_FILE).read_text())
     described = {column["name"]: column for column in dictionary["columns"]}
     assert list(described) == [column.name for column in COLUMNS] == in_parquet.column_names
     assert all(list(row) == list(described) for row in rows)
@@ -111,8 +78,8 @@ def test_the_dictionary_describes_what_is_written(folder, rows, in_parquet):
     assert {column["unit"] for column in described.values()} > {None, "channels", "UTC"}
 
 
-def test_every_column_is_explained_on_the_page_about_data(folder):
-    page = (folder / "data.md").read_text()
+def test_every_column_is_explained_on_the_page_about_data(three_models):
+    page = (three_models / "data.md").read_text()
     for column in COLUMNS:
         assert f'id="column-{column.name}"' in page
     for file in (JSON_FILE, PARQUET_FILE, DICTIONARY_FILE):
@@ -120,20 +87,19 @@ def test_every_column_is_explained_on_the_page_about_data(folder):
     assert all(f"data/{name}/findings.json" in page for name in ("one", "two"))
 
 
-def test_readers_are_led_to_it(folder):
+def test_readers_are_led_to_it(three_models):
     for page in ("index.md", "about.md", "models/one.md"):
-        assert 'data/">' in (folder / page).read_text(), page
-    assert "data.md" in (folder / "navigation.json").read_text()
+        assert 'data/">' in (three_models / page).read_text(), page
+    assert "data.md" in (three_models / "navigation.json").read_text()
 
 
 def test_models_of_a_series_come_last_and_are_marked(rows):
-    assert [row["model"] for row in rows if row["only_in_series"]] == ["alone"] * (len(rows) // 3)
-    assert rows[-1]["model"] == "alone"
+    assert [row["only_in_series"] for row in rows] == [False] * (2 * len(rows) // 3) + [True] * (len(rows) // 3)
 
 
-def test_the_same_rows_are_the_same_bytes(folder, rows):
-    assert as_parquet(rows) == (folder / PARQUET_FILE).read_bytes()
-    assert as_lines(rows) == (folder / JSON_FILE).read_text()
+def test_the_same_rows_are_the_same_bytes(three_models, rows):
+    assert as_parquet(rows) == (three_models / PARQUET_FILE).read_bytes()
+    assert as_lines(rows) == (three_models / JSON_FILE).read_text()
     assert as_parquet([{**rows[0], "value": 0.5}]) != as_parquet([{**rows[0], "value": 0.25}])
 
 
@@ -147,7 +113,3 @@ def test_without_a_model_there_are_columns_still():
 def test_what_is_no_day_is_null(stored):
     assert day(stored) is None
     assert day("2026-11-22") == "2026-11-22"
-
-
-def test_every_kind_of_column_is_used():
-    assert {column.kind for column in COLUMNS} == set(results_table.IN_PARQUET)

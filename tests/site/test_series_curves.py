@@ -12,7 +12,7 @@ from generators.base.text import number as text_of
 from generators.checkpoint.registry import load_registry
 from generators.compute.results import Store
 from generators.drawing.interactive import Colouring, Curve, Rows
-from generators.drawing.small_multiples import NamedCurve, draw_small_multiples
+from generators.drawing.small_multiples import draw_small_multiples
 from generators.findings import FINDINGS
 from generators.site import pages as site_pages
 from generators.site.series import write_series
@@ -59,16 +59,11 @@ def test_curves_of_other_lengths_are_laid_on_what_both_have():
 def test_curves_without_a_position_in_common_are_left_as_they_are():
     made = turned_onto_one_another([(0, curve(WOUND[:8])), (1, curve(WOUND[:8] @ turn(), first=40))], "seed")
     assert np.isfinite(made.rows[1].points).all()
-
-
-def test_axes_are_no_components_once_turned():
-    made = turned_onto_one_another([(0, curve(WOUND)), (1, curve(WOUND))], "seed").as_json()
-    assert list(made["axes"]) == ["axis 1", "axis 2", "axis 3"]
-    assert made["rows"][0]["shares"] is None
+    assert list(made.as_json()["axes"]) == ["axis 1", "axis 2", "axis 3"], "no components once turned"
+    assert made.rows[0].shares is None
 
 
 def member_with(facts, name, drawn):
-    """Return a model of a series that has one interactive figure."""
     figure = SimpleNamespace(name=name, interactive=lambda: drawn)
     finding = SimpleNamespace(facts=SimpleNamespace(curve=facts), figures=lambda _: [figure])
     return SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
@@ -87,7 +82,7 @@ def test_of_layers_the_one_half_way_is_taken():
 
 @pytest.mark.parametrize("count", [2, 3, 30])
 def test_every_curve_has_its_small_picture(count):
-    drawn = draw_small_multiples([NamedCurve(f"step {i}", 1, WOUND[: 10 + i]) for i in range(count)])
+    drawn = draw_small_multiples([Rows(f"step {i}", 1, WOUND[: 10 + i]) for i in range(count)])
     titles = [ax.get_title() for ax in drawn.axes if ax.get_title()]
     assert titles == [f"step {i}" for i in range(count)]
 
@@ -96,6 +91,7 @@ def test_every_curve_has_its_small_picture(count):
 
 
 def trajectory(tmp_path, steps, changes):
+    """Return the page's parts and text of a training of which steps have these results, and the registry."""
     series = f"""
 - name: course
   title: A course
@@ -109,25 +105,21 @@ def trajectory(tmp_path, steps, changes):
     for step in steps:
         if changes(step) is not None:
             made_up(store, f"tiny-{step}", changes(step))
-    return known, store, staging
+    pages = write_series(known, store, staging, environment(), [], [])
+    return pages, (tmp_path / "pages/series/course.md").read_text() if pages else "", known
 
 
 @pytest.mark.parametrize("count", [3, 30])
 def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     steps = [0, *(2**i for i in range(count - 1))]
     early = steps[count // 2]
-    known, store, staging = trajectory(
-        tmp_path, steps, lambda step: {"helix": winding(2.0 if step >= early else 0.01), "gains": same}
-    )
-    (page,) = write_series(known, store, staging, environment(), [], [])
-    text = (tmp_path / "pages/series/course.md").read_text()
+    changes = {step: {"helix": winding(2.0 if step >= early else 0.01), "gains": same} for step in steps}
+    (page,), text, _ = trajectory(tmp_path, steps, changes.get)
     assert f"Holds from step {early} on (effect 0.01 at step 0, 2 at step {text_of(steps[-1])})." in text
     assert re.search(r"since a step at which the loss is unknown \(1\): <a href=\"#winding\">winding</a>", text)
-    assert text.count('<td class="cell cell--') == count * len(
-        [row for finding in page.shown for row in page.claims(finding)]
-    )
-    assert (tmp_path / "pages/figures/series/course/emergence.svg").is_file()
-    assert (tmp_path / "pages/figures/series/course/curve.svg").is_file()
+    assert text.count('<td class="cell cell--') == count * sum(len(page.claims(one)) for one in page.shown)
+    for drawn in ("emergence", "curve"):
+        assert (tmp_path / f"pages/figures/series/course/{drawn}.svg").is_file()
     data = json.loads((tmp_path / "pages/data/series/course/curve.json").read_text())
     assert [rows["name"] for rows in data["rows"]] == [str(step) for step in steps]
     figures = re.findall(r'<figure [^>]*id="figure-([\w-]+)"[^>]*data-cite="Figure (\d+), “([^”]+)”, A course"', text)
@@ -141,21 +133,18 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
 
 
 def test_missing_models_are_named_and_not_drawn(tmp_path):
-    known, store, staging = trajectory(
-        tmp_path, [0, 1, 2, 4], lambda step: None if step == 2 else {"helix" if step else "gains": same}
-    )
-    write_series(known, store, staging, environment(), [], [])
-    text = (tmp_path / "pages/series/course.md").read_text()
+    known = {0: {"gains": same}, 1: {"helix": same}, 4: {"helix": same}}
+    _, text, _ = trajectory(tmp_path, [0, 1, 2, 4], known.get)
     assert "1 of 4 models has no results yet: 2." in text
     assert "computed for each model separately. Without such a curve: 0." in text
     assert "Untested in 1 of 3 models." in text
 
 
 def test_without_results_the_overview_says_what_waits(tmp_path):
-    known, store, staging = trajectory(tmp_path, [0, 1], lambda step: None)
-    assert write_series(known, store, staging, environment(), [], []) == []
+    made, _, known = trajectory(tmp_path, [0, 1], {}.get)
+    assert made == []
     page = environment().get_template("all_series.md.j2")
-    text = page.render(root="../", series=[], family=[], waiting=[(known.series[0], 2)])
+    text = page.render(root="../", series=[], waiting=[(known.series[0], 2)])
     assert "<strong>A course</strong>, 2 models: When? <code>atlas compute course</code>" in text
 
 

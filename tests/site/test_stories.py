@@ -18,7 +18,6 @@ TELLING = [(finding, story) for finding in FINDINGS for story in finding.facts.s
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelPage]:
-    """Return the pages of models whose results git keeps."""
     folder = tmp_path_factory.mktemp("kept")
     staging, store = Staging(folder / "pages", folder / "cache"), Store(ROOT / "results")
     registry = load_registry(ROOT / "models.yml")

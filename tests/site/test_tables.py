@@ -29,7 +29,6 @@ ALL = [row[0] for row in ROWS]
 
 
 def cell(value: Any) -> str:
-    """Return a cell as pages have them: numbers with what is behind the rounding, tokens apart from one another."""
     if value is None:
         return '<td class="n" data-value=""></td>'
     if isinstance(value, (int, float)):
@@ -38,8 +37,8 @@ def cell(value: Any) -> str:
     return f"<td>{' '.join(f'<bdi><code>{escape(one)}</code></bdi>' for one in tokens)}</td>"
 
 
-def rendered(rows: Sequence[Sequence[Any]] = ROWS, columns: Sequence[str] = COLUMNS) -> str:
-    heads = "".join(f'<th scope="col">{name.replace("_", " ")}</th>' for name in columns)
+def rendered(rows: Sequence[Sequence[Any]] = ROWS) -> str:
+    heads = "".join(f'<th scope="col">{name.replace("_", " ")}</th>' for name in COLUMNS)
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
     table = f"<caption>Planted &lt;rows&gt;</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
     return f'<div class="atlas-scroll" tabindex="0"><table class="plain">{table}</table></div>'
@@ -47,21 +46,23 @@ def rendered(rows: Sequence[Sequence[Any]] = ROWS, columns: Sequence[str] = COLU
 
 @pytest.fixture
 def bare(browser: Browser) -> Iterator[Page]:
-    """Open an empty page: no theme, no document$."""
     page = browser.new_page()
     yield page
     page.close()
 
 
+def with_table(page: Page, rows: Sequence[Sequence[Any]] = ROWS) -> Page:
+    page.set_content(rendered(rows))
+    page.add_script_tag(content=site_script())
+    return page
+
+
 @pytest.fixture
 def planted(bare: Page) -> Page:
-    bare.set_content(rendered())
-    bare.add_script_tag(content=site_script())
-    return bare
+    return with_table(bare)
 
 
 def ids(place: Page | Locator) -> list[int]:
-    """Return the first column of the rows that are left, in their order; also of a table that is not laid out yet."""
     return [int(text) for text in place.locator("tbody tr:not([hidden]) > td:first-child").all_text_contents()]
 
 
@@ -83,7 +84,6 @@ def turned(page: Page, name: str) -> tuple[list[int], str | None]:
     ("layer", [20, 8, 12, 100, 5, 9, 3, 7, 6], [7, 3, 9, 12, 100, 5, 20, 8, 6]),
 ])  # fmt: skip
 def test_a_column_is_sorted_up_then_down_then_not(planted: Page, name: str, up: list[int], down: list[int]) -> None:
-    """Numbers by what is behind the rounding, text naturally; ties keep their order."""
     assert turned(planted, name) == (up, "ascending")
     assert turned(planted, name) == (down, "descending")
     assert turned(planted, name) == (ALL, None)
@@ -95,12 +95,6 @@ def test_sorting_by_a_second_column_orders_ties_by_the_first(planted: Page) -> N
     assert header(planted, "token id").get_attribute("aria-sort") is None
     turned(planted, "layer")
     assert turned(planted, "layer")[0] == ALL
-
-
-def test_words_are_sorted_where_a_column_mixes_them_with_numbers(bare: Page) -> None:
-    bare.set_content(rendered([(1, "b"), (2, 10), (3, "a"), (4, 9)], ("token_id", "value")))
-    bare.add_script_tag(content=site_script())
-    assert turned(bare, "value")[0] == [4, 2, 3, 1]
 
 
 def test_sorting_keeps_the_filter(planted: Page) -> None:
@@ -134,8 +128,7 @@ def test_a_filter_leaves_rows_with_all_its_words(planted: Page, typed: str, left
 
 @pytest.mark.parametrize(("count", "fields"), [(8, 0), (9, 1)])
 def test_only_longer_tables_can_be_filtered(bare: Page, count: int, fields: int) -> None:
-    bare.set_content(rendered(ROWS[:count]))
-    bare.add_script_tag(content=site_script())
+    with_table(bare, ROWS[:count])
     assert bare.get_by_role("searchbox").count() == fields
     assert bare.get_by_role("button").count() == len(COLUMNS)
 
@@ -182,23 +175,6 @@ def test_the_table_of_columns_can_be_sorted_and_filtered(visit: Visit, address: 
     assert 0 < names.count() < table.locator("tbody tr").count()
     table.get_by_role("button").first.click()
     assert names.all_text_contents() == sorted(names.all_text_contents())
-
-
-def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_there(bare: Page) -> None:
-    bare.set_content(rendered())
-    bare.evaluate("""() => {
-        const all = [];
-        window.document$ = { subscribe: (next) => { all.push(next); next(); } };
-        window.again = () => all.forEach((next) => next());
-    }""")
-    bare.add_script_tag(content=site_script())
-    bare.evaluate("window.again()")
-    bare.wait_for_timeout(50)  # it is done in a task of its own
-    assert bare.get_by_role("button").count() == len(COLUMNS)
-    bare.evaluate("html => { document.body.innerHTML = html; window.again(); }", rendered(ROWS[:3]))
-    bare.wait_for_timeout(50)
-    assert bare.get_by_role("button").count() == len(COLUMNS)
-    assert turned(bare, "token id")[0] == [3, 7, 12]
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])

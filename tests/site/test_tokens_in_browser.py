@@ -38,7 +38,6 @@ READ_BACK = """() => {
 
 
 def hostile_forms() -> list[str]:
-    """Return the forms of hostile bytes whole, twice over, and cut in the middle of characters."""
     pairs = [a + b for a in HOSTILE_BYTES for b in HOSTILE_BYTES]
     cut = [text[begin:] for text in HOSTILE_BYTES for begin in range(1, min(len(text), 9))]
     single = [bytes([a, b]) for a in range(256) for b in (0x00, 0x3C, 0x80, 0xE2)]

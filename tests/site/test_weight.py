@@ -13,7 +13,6 @@ from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
 from generators.site import pages as made
 from generators.site.pages import Rendered
-from generators.site.pictures import Picture
 from generators.site.plugin import without_indents
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, all_models, model_page
@@ -35,7 +34,6 @@ def test_no_model_weighs_more_than_its_share(built_site: Path) -> None:
 
 
 def compressed(site: Path, name: str) -> int:
-    """Return the bytes of a model's page, its figures and its data, compressed."""
     files = [path for part in ("models", "figures", "data") for path in (site / part / name).iterdir()]
     return sum(len(gzip.compress(path.read_bytes())) for path in files)
 
@@ -47,30 +45,12 @@ def copies(pages: list[ModelPage], count: int) -> Iterator[ModelPage]:
         name, title = f"made-up-{number}", f"Made up {number}, after {like.title}"
         model = like.findings.model.model_copy(update={"name": name, "title": title})
         findings = like.findings.model_copy(update={"model": model})
-        sections = [replace(each, pictures=[_under(name, one) for one in each.pictures]) for each in like.sections]
-        yield replace(like, findings=findings, title=title, sections=sections)
-
-
-def _under(name: str, picture: Picture) -> Picture:
-    """Return a picture as another model's."""
-    return replace(picture, **{part: _of(name, getattr(picture, part)) for part in ("light", "dark", "data")})
-
-
-def _of(name: str, address: str | None) -> str | None:
-    """Return the address of a model's file as one of another model's."""
-    if address is None:
-        return None
-    folder, _, file = address.split("/")
-    return f"{folder}/{name}/{file}"
+        yield replace(like, findings=findings, title=title)
 
 
 @pytest.fixture(scope="module")
 def fifty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("fifty"), FIFTY)
-
-
-def written(folder: Path, count: int) -> Path:
-    """Write the pages of so many models that have the results of stored ones; figures are not drawn."""
+    folder = tmp_path_factory.mktemp("fifty")
     store, staging = Store(ROOT / "results"), Staging(folder / "pages", folder / "cache")
     names = ("gpt2", "all-minilm-l6-v2")
     with pytest.MonkeyPatch.context() as patch:
@@ -78,7 +58,7 @@ def written(folder: Path, count: int) -> Path:
         models = [model for model in all_models(Registry(models=()), store) if model.name in names]
         shown = [model_page(model, store, staging, silent) for model in models]
         there = [page for page in shown if page is not None]
-        rendered = Rendered(list(copies(there, count)), [], [])
+        rendered = Rendered(list(copies(there, FIFTY)), [], [])
         made._write_pages(
             rendered, Registry(models=()), staging, environment(whole=True), [], Store(folder / "results"), ()
         )
@@ -93,10 +73,8 @@ def test_home_and_questions_of_fifty_models_are_small_pages(fifty: Path) -> None
     assert {name: weight for name, weight in weights.items() if weight > MOST_OF_A_PAGE} == {}
 
 
-def test_the_matrix_is_a_small_page_and_home_has_none(tmp_path: Path) -> None:
-    folder = written(tmp_path, made.FEW)
-    assert "claims-grid" not in (folder / "index.md").read_text()
-    assert len((folder / "matrix.md").read_bytes()) + AROUND <= MOST_OF_A_PAGE
+def test_home_has_no_matrix(fifty: Path) -> None:
+    assert "claims-grid" not in (fifty / "index.md").read_text()
 
 
 def test_a_claim_in_fifty_models_shows_ten_and_counts_the_others(fifty: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from generators.findings import FINDINGS
 from generators.findings.measured import Measurements
 from generators.site import words
 from generators.site.words import caption, environment, rules, threshold_in_words
@@ -31,7 +30,6 @@ MEASURED = Measurements({"name": HOSTILE}, {}, {"points": np.arange(7.0)})
 
 @pytest.fixture(autouse=True)
 def _template(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all findings have the words above."""
     module = environment().from_string(TEMPLATE).make_module({"root": "../../"})
     monkeypatch.setattr(words, "_words", lambda finding: module)
 
@@ -52,18 +50,11 @@ def test_what_a_picture_shows_is_one_line_of_text_that_a_page_escapes_once():
     assert "&amp;amp;" not in page
 
 
-def test_a_number_that_is_not_there_is_an_error_and_no_gap():
+def test_a_number_that_is_not_there_or_a_figure_without_words_is_an_error_and_no_gap():
     with pytest.raises(UndefinedError, match="no_such_number"):
         caption("toy", "wrong", MEASURED)
-
-
-def test_a_figure_without_words_is_an_error():
     with pytest.raises(AttributeError, match="caption_another_curve"):
         caption("toy", "another-curve", MEASURED)
-
-
-def test_rules_are_those_of_all_findings_in_their_order():
-    assert [rule.id for rule in rules()] == [rule.id for finding in FINDINGS for rule in finding.rules]
 
 
 def test_templates_know_every_rule_and_refuse_others():
@@ -98,23 +89,12 @@ def test_every_threshold_of_the_atlas_can_be_shown():
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (None, ""),
-        (0.0, "0"),
-        (-0.8786, "−0.879"),
-        (1755.0, "1755"),
-        (-150.6, "−151"),
-        (-1e-7, "−1e-07"),
-        (0.5, "0.5"),
+        *((None, ""), (0.0, "0"), (0.5, "0.5"), (-0.8786, "−0.879")),
+        *((1755.0, "1755"), (-150.6, "−151"), (-1e-7, "−1e-07")),
     ],
 )
 def test_effects_in_cells_are_brief_and_have_a_minus(value, said):
     assert environment().from_string("{{ value | brief }}").render(value=value) == said
-
-
-def test_pages_and_reports_are_distinguished():
-    template = "{{ 'site' if whole else 'report' }}"
-    assert environment().from_string(template).render() == "site"
-    assert environment(whole=False).from_string(template).render() == "report"
 
 
 FRONTS = ('a "b": c', "x\n---\ny: z", "\U0001f600 — ü", "{{ 7 }}", "- a", "yes", "<b>&amp;", "#% c", "2026-01-01")
@@ -122,7 +102,6 @@ FRONTS = ('a "b": c', "x\n---\ny: z", "\U0001f600 — ü", "{{ 7 }}", "- a", "ye
 
 @pytest.mark.parametrize("text", FRONTS)
 def test_front_matter_says_what_it_was_given(text):
-    """As MkDocs reads it: a title with ": " is one text, and no line ends it early."""
     from mkdocs.utils.meta import get_data
 
     template = environment().from_string(

@@ -18,6 +18,7 @@ test("numbers are sorted by size, words with the numbers in them, absent values 
   assert.deepEqual(order(numbers, 1), ["-2", "1e-7", "10", ""]);
   assert.deepEqual(order(numbers, -1), ["10", "1e-7", "-2", ""]);
   assert.deepEqual(order(["layer 10", "layer 9", "head"].map((name) => row(name)), 1), ["head", "layer 9", "layer 10"]);
+  assert.deepEqual(order(["b", 10, "a", 9].map((mixed) => row(mixed)), 1), ["9", "10", "a", "b"]);
 });
 
 test("texts are searched without case, models also without what is written differently", () => {
