@@ -9,9 +9,6 @@ from generators.findings.inputs import RUN
 from tests.conftest import ROOT
 from tests.runner.models import write_gpt2_shaped
 
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
-
 RUNNING = [finding.name for finding in FINDINGS if RUN in finding.needs]
 LITTLE = 0.001  # minutes: the fewest windows there are
 

@@ -51,7 +51,6 @@ def small(folder: Path, family: str = "gpt2", **config: object) -> Path:
 
 @pytest.mark.parametrize("case", TYPES.values(), ids=lambda case: case.type)
 def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
     from tests.checkpoint.oracle.model import build
 
     build(case).save_pretrained(tmp_path)
@@ -64,7 +63,8 @@ def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
 
 
 def test_the_names_are_those_that_transformers_looks_for():
-    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
+    import transformers
+
     sources = (Path(transformers.__file__).parent / "models").glob("*/tokenization_*.py")
     fast = [text for path in sources if "(TokenizersBackend)" in (text := path.read_text("utf-8"))]
     listed = re.findall(r"VOCAB_FILES_NAMES = \{(.*?)\}", "".join(fast), re.DOTALL)
@@ -96,7 +96,6 @@ def depends_on(folder: Path) -> dict[str, object]:
 
 
 def test_older_files_are_in_the_key_where_they_are_read_and_only_there(tmp_path):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
     small(tmp_path)
     write_pairs(tmp_path)
     older = depends_on(tmp_path)["files"]
@@ -110,7 +109,6 @@ def test_older_files_are_in_the_key_where_they_are_read_and_only_there(tmp_path)
 
 
 def refused(folder: Path) -> str:
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
     files = in_folder(folder)
     with pytest.raises(CannotRunError) as refusal:
         running.opened_model(files, open_checkpoint(files), "cpu")
@@ -138,7 +136,6 @@ def test_files_of_another_tokenizer_are_no_tokenizer(tmp_path, family):
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_text_that_is_known_is_not(tmp_path, family):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
     small(tmp_path, family)
     continued = [f"##{letter}" for letter in LETTERS]
     if family == "bert":
@@ -179,7 +176,6 @@ def test_a_carried_text_that_is_no_array_is_a_sentence(tmp_path, write):
 
 @pytest.mark.parametrize(("around", "said"), [(2**31 + 5, "the id 2147483653"), (300, "beyond the vocabulary of")])
 def test_tokens_around_the_text_that_the_model_lacks_are_a_sentence(tmp_path, around, said):
-    pytest.importorskip("tokenizers", reason="tokenizers isn't installed here")
     small(tmp_path)
     write_tokenizer(tmp_path, KINDS["gpt2"])
     path = tmp_path / "tokenizer.json"
@@ -198,7 +194,6 @@ def test_tokens_around_the_text_that_the_model_lacks_are_a_sentence(tmp_path, ar
 
 
 def test_the_text_is_tokenized_once(tmp_path, monkeypatch):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
     sizes = replace(SMALL, vocab_size=len(LETTERS) + 2)
     write_pairs(write_checkpoint(tmp_path, "gpt2", sizes=sizes, config={"bos_token_id": 0}))
     opened, real = [], texts._tokenizer
@@ -230,7 +225,6 @@ def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
 
 
 def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fake):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
     write_pairs(small(fake.repository("owner/tiny")))
     files = at_the_hub()
     (fake.repository("owner/tiny") / "merges.txt").unlink()
@@ -253,9 +247,8 @@ def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
 
 
 def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
-    sentencepiece = pytest.importorskip("sentencepiece", reason="sentencepiece isn't installed here")
-    pytest.importorskip("google.protobuf", reason="protobuf isn't installed here")
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    import sentencepiece
+
     from tests.checkpoint.oracle.model import build
 
     (tmp_path / "text").write_text(read_language_reference())

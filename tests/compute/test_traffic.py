@@ -269,7 +269,6 @@ def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake, store, monke
 
 
 def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake, store, monkeypatch):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
     from tests.checkpoint.oracle.model import build
 
     folder = fake.repository("owner/tiny")

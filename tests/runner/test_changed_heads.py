@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 from generators.base.runs import Rotations
 from tests.runner.models import BERT, HEADS, LAYERS, D, Kind, last_states, random_ids
-
-torch = pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
 
 N_IDS, WIDTH = 16, 16
 WIDE = {**BERT, "num_attention_heads": 2, "num_key_value_heads": 2}

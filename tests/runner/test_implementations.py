@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from tests.runner.models import KINDS, N, last_states, random_ids
-
-torch = pytest.importorskip("torch", reason="torch isn't installed")
-transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
 
 
 @pytest.mark.parametrize("name", KINDS)

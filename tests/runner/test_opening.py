@@ -12,9 +12,6 @@ from generators.runner import CannotRunError, open_model, opening
 from tests.conftest import ROOT
 from tests.runner.models import KINDS, architecture, random_ids, write_model
 
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
-
 GPT2 = KINDS["gpt2"]
 
 

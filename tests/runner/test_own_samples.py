@@ -14,9 +14,6 @@ from generators.runner.texts import text_for
 from tests.conftest import ROOT
 from tests.runner.models import KINDS, N, V, architecture, write_model
 
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
-
 FEW = 4
 
 

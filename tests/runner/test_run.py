@@ -9,9 +9,6 @@ from generators.runner import CannotRunError, budget, open_model
 from generators.runner.texts import TextWindows
 from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, last_states, random_ids, write_model
 
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
-
 N_IDS = 24
 ALL = [*KINDS, "encoder"]
 TABLES = ["gpt2", "bert", "encoder"]

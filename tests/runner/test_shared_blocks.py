@@ -2,19 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
-from tests.runner.models import BERT, LAYERS, D, Kind, last_states, random_ids
-
-torch = pytest.importorskip("torch", reason="torch isn't installed")
-transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
-
-from generators.checkpoint.registry import FolderSource, Model  # noqa: E402
-from generators.checkpoint.sources import Places  # noqa: E402
-from generators.compute import plan  # noqa: E402
-from generators.findings import FINDINGS  # noqa: E402
-from generators.runner import modules, open_model  # noqa: E402
-from generators.runner.usual import in_usual_form  # noqa: E402
-from tests.runner.models import architecture, write_model  # noqa: E402
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
+from generators.compute import plan
+from generators.findings import FINDINGS
+from generators.runner import modules, open_model
+from generators.runner.usual import in_usual_form
+from tests.runner.models import BERT, LAYERS, D, Kind, architecture, last_states, random_ids, write_model
 
 N_IDS, AT, HEAD = 16, 1, 2
 ALBERT = Kind("albert", False, "embeddings.position_embeddings.weight", {**BERT, "embedding_size": D // 2})

@@ -12,9 +12,6 @@ from generators.runner import own_samples
 from generators.runner.texts import window_length
 from tests.conftest import ROOT
 
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
-
 THIRD_PARTY = ROOT / "models" / "third-party"
 # As the page of llama2.c shows it.
 STORY = (

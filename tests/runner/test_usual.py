@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
@@ -15,9 +17,6 @@ from generators.findings.inputs import RUN
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES
 from tests.runner.models import KINDS, write_tokenizer
-
-torch = pytest.importorskip("torch", reason="PyTorch isn't installed here")
-transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
 
 RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs)
 VOCABULARY, SHORT = 300, RunSettings(budget_s=1e-3)

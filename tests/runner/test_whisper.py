@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
@@ -12,9 +14,6 @@ from generators.runner.texts import TokenizedText
 from generators.runner.usual import SILENCE
 from tests.checkpoint import other_software as other
 from tests.runner.models import KINDS, write_tokenizer
-
-torch = pytest.importorskip("torch", reason="torch isn't installed")
-transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
 
 V = 50_300  # beyond the tokens that Whisper's config names where a file says nothing
 
