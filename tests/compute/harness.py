@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from generators.base.display import Display
-from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.executors import Workers
 from generators.compute.jobs import Answer, Job, Measure, WorkerContext
+from generators.compute.plan import Opened, open_model
 from generators.compute.results import Store
 from generators.compute.running import AS_USUAL, RunSettings
 from generators.compute.schedule import Scheduler
@@ -96,13 +97,21 @@ class Recorded(Workers):
         return [(job.request.model.name, job.what) for job in self.done if isinstance(job, Measure)]
 
 
+def model_in(folder: Path, name: str = "tiny", **fields: Any) -> Model:
+    return Model(name=name, title=name.title(), sources=(FolderSource(folder=folder),), **fields)
+
+
+def at_hub(**fields: Any) -> Model:
+    return Model(name="tiny", title="Tiny", sources=(HubSource(hub="owner/tiny"),), **fields)
+
+
+def opened_in(folder: Path, settings: RunSettings = AS_USUAL, **fields: Any) -> Opened:
+    return open_model(model_in(folder, **fields), Places(), settings)
+
+
 def in_folders(place: Path, count: int, **options: object) -> list[Model]:
     names = [f"model-{number}" for number in range(count)]
-    folders = [write_checkpoint(place / name, seed=seed, **options) for seed, name in enumerate(names)]
-    return [
-        Model(name=name, title=name, sources=(FolderSource(folder=f),))
-        for name, f in zip(names, folders, strict=True)
-    ]
+    return [model_in(write_checkpoint(place / name, seed=i, **options), name) for i, name in enumerate(names)]
 
 
 def computed(

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from generators.base.errors import InputError
-from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.results import MODEL, Store
 from generators.compute.schedule import compute_model
 from generators.compute.verify import move, verify
 from tests.checkpoints import write_checkpoint
+from tests.compute.harness import model_in
 from tests.compute.test_adopt import OLDER, TODAY
 from tests.compute.test_results import MEASURED, NEW, OLD, TINY, record_of, same_arrays
 from tests.toy_findings import toy
@@ -97,7 +97,7 @@ def test_damage_below_is_found_although_it_is_not_shown(local, tracked):
 
 def test_up_to_date_results_below_are_not_computed_again(tmp_path):
     folder = write_checkpoint(tmp_path / "models" / "model")
-    model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),))
+    model = model_in(folder, "model")
     tracked = Store(tmp_path / "results")
     assert compute_model(model, Places(), tracked, findings=[toy("toy")]).computed == ("toy",)
     local = Store(tracked.root / "local", under=tracked.root)

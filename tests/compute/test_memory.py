@@ -4,15 +4,13 @@ from math import prod
 
 import pytest
 
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Places
 from generators.compute import memory
-from generators.compute.plan import open_model
 from generators.compute.running import RunSettings
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, tensors_of, write_checkpoint
 from tests.compute import peaks
+from tests.compute.harness import opened_in
 from tests.runner.models import KINDS, write_tokenizer
 
 SIZES = Sizes(n_layer=2, n_head=2, d_model=32, n_ctx=64, vocab_size=3000)
@@ -20,11 +18,6 @@ BY_NAME = {finding.name: finding for finding in FINDINGS}
 LARGER = Sizes(n_layer=2, n_head=8, d_model=512, n_ctx=256, vocab_size=30_000)
 MEASURED = ("channels", "token_svd")
 TOO_MUCH = 2.5  # times what is taken
-
-
-def opened(folder, **settings):
-    model = Model(name="made-up", title="Made up", sources=(FolderSource(folder=folder),))
-    return open_model(model, Places(), RunSettings(**settings))
 
 
 @pytest.fixture
@@ -35,11 +28,11 @@ def folder(tmp_path):
 def test_what_is_needed_is_told_from_the_largest_tensors_without_reading_any(folder, monkeypatch):
     E, P, d = 3000 * 32, 64 * 32, 32
     expected = memory.BASE + int(1.5 * 4 * (E + P) + 6 * 8 * d**2 + 2048 * 3000)
-    assert memory.to_measure(BY_NAME["helix"], opened(folder)) == expected
+    assert memory.to_measure(BY_NAME["helix"], opened_in(folder)) == expected
     weights = [finding for finding in FINDINGS if RUN not in finding.needs]
     expected = memory.BASE + int(1.5 * 4 * 3000 * 32 + 6 * 8 * 32**2 + 2048 * 3000)
-    assert memory.to_plan(weights, opened(folder)) == expected
-    model = opened(folder)
+    assert memory.to_plan(weights, opened_in(folder)) == expected
+    model = opened_in(folder)
     monkeypatch.setattr(type(model.files), "parts", lambda *arguments: pytest.fail("a tensor was read"))
     for finding in FINDINGS:
         assert memory.to_measure(finding, model) >= memory.BASE
@@ -49,23 +42,23 @@ def test_what_is_needed_is_told_from_the_largest_tensors_without_reading_any(fol
 def test_a_finding_that_runs_needs_the_whole_model_and_its_batches(folder):
     write_tokenizer(folder, KINDS["gpt2"])
     numbers = sum(prod(tensor.shape) for tensor in tensors_of("gpt2", SIZES).values())
-    weights = memory.to_measure(BY_NAME["helix"], opened(folder)) - memory.BASE
+    weights = memory.to_measure(BY_NAME["helix"], opened_in(folder)) - memory.BASE
     batches = memory.BATCHES * memory.BATCH_BYTES
     small = int(1.5 * 4 * (64 * 32) + 6 * 8 * 32**2 + 2048 * 3000)  # of P alone
     assert small < weights
     kept = 4 * memory.KEPT_WINDOWS * SIZES.n_ctx * (SIZES.n_layer + 2) * SIZES.d_model
     expected = memory.RUN_BASE + small + int(1.5 * 4 * numbers) + batches + kept
-    assert memory.to_measure(BY_NAME["stream"], opened(folder)) == expected
-    assert memory.to_measure(BY_NAME["stream"], opened(folder, skip=True)) == memory.BASE + small
+    assert memory.to_measure(BY_NAME["stream"], opened_in(folder)) == expected
+    assert memory.to_measure(BY_NAME["stream"], opened_in(folder, RunSettings(skip=True))) == memory.BASE + small
 
 
 def test_what_is_absent_needs_nothing_and_more_tokens_need_more(tmp_path):
     folder = write_checkpoint(tmp_path / "partial", sizes=SIZES, without=("wpe.weight", "wte.weight"))
-    assert memory.to_measure(BY_NAME["helix"], opened(folder)) == memory.BASE + (6 * 8 * 32**2 + 2048 * 3000)
+    assert memory.to_measure(BY_NAME["helix"], opened_in(folder)) == memory.BASE + (6 * 8 * 32**2 + 2048 * 3000)
     needs = []
     for rows in (3000, 300_000):
         sizes = Sizes(n_layer=1, n_head=1, d_model=16, n_ctx=16, vocab_size=rows)
-        model = opened(write_checkpoint(tmp_path / str(rows), sizes=sizes))
+        model = opened_in(write_checkpoint(tmp_path / str(rows), sizes=sizes))
         needs.append(memory.to_measure(BY_NAME["outliers"], model))
     assert needs[1] - needs[0] == (300_000 - 3000) * (2048 + int(1.5 * 4) * 16)
 

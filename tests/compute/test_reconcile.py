@@ -11,13 +11,13 @@ import pytest
 
 from generators import findings as all_findings
 from generators.base.errors import AtlasError
-from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files, Origin, Places, locate
 from generators.compute import jobs, reconcile
 from generators.compute.results import UP_TO_DATE, Store
 from generators.compute.running import RunSettings
 from tests.checkpoints import config_of, write_checkpoint
-from tests.compute.harness import Recorded, computed
+from tests.compute.harness import Recorded, computed, model_in
 from tests.toy_findings import toy
 
 FINDINGS = (toy("positions"), toy("norms", needs=("blocks.*.ln2.gain",)))
@@ -49,7 +49,7 @@ def place(tmp_path):
 
 
 def tiny(place: Path, **fields) -> Model:
-    return Model(name="tiny", title="Tiny", sources=(FolderSource(folder=place / "tiny"),), **fields)
+    return model_in(place / "tiny", **fields)
 
 
 def asked(place: Path, settings: RunSettings | None = None, findings=None, **fields) -> list[str]:

@@ -15,7 +15,6 @@ import pytest
 from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.base.plain import content_digest, plain
-from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.records import (
@@ -33,6 +32,7 @@ from generators.compute.schedule import compute_model
 from generators.compute.verify import verify
 from generators.findings.measured import Measurements, Table
 from tests.checkpoints import write_checkpoint
+from tests.compute.harness import model_in
 from tests.toy_findings import positive, toy
 
 OLD, NEW = content_digest("old"), content_digest("new")
@@ -368,11 +368,10 @@ def strict_json(text: str):
     return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
 
 
-def run(folder: Path, store: Store, findings=None, **model):
+def run(folder: Path, store: Store, findings=None):
     """Compute a checkpoint as the model `tiny`, and return the outcome and the lines it reported."""
     lines: list[str] = []
-    tiny = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),), **model)
-    return compute_model(tiny, Places(), store, Display(lines.append), findings), lines
+    return compute_model(model_in(folder), Places(), store, Display(lines.append), findings), lines
 
 
 def test_no_nan_reaches_a_stored_result(store, tmp_path):

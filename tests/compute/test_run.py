@@ -10,7 +10,6 @@ from generators import findings as all_findings
 from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.checkpoint.checkpoint import Checkpoint
-from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.records import StoredFinding
@@ -23,6 +22,7 @@ from generators.findings.helix import FINDING as HELIX
 from generators.findings.inputs import FREQUENCIES, TOKENS, NotApplicableError
 from generators.findings.measured import Measurements
 from tests.checkpoints import tensors_of, write_checkpoint
+from tests.compute.harness import model_in
 from tests.toy_findings import positive, toy
 
 POSITION_SIDE = (HELIX, CHANNELS, GAINS, ATTENTION)
@@ -42,7 +42,7 @@ def findings(monkeypatch):
 
 
 def run(folder, store, name="tiny") -> Outcome:
-    return compute_model(Model(name=name, title=name, sources=(FolderSource(folder=folder),)), Places(), store)
+    return compute_model(model_in(folder, name), Places(), store)
 
 
 def published(store, name="tiny"):
@@ -181,8 +181,7 @@ def breaking(inputs):
 
 def test_a_finding_that_breaks_costs_no_other(tmp_path, store, findings):
     findings(toy("one"), toy("broken", measure=breaking), toy("two"))
-    lines = []
-    model = Model(name="tiny", title="t", sources=(FolderSource(folder=write_checkpoint(tmp_path / "tiny")),))
+    lines, model = [], model_in(write_checkpoint(tmp_path / "tiny"))
     outcome = compute_model(model, Places(), store, Display(lines.append))
     reason = "ZeroDivisionError: a bug in a finding"
     assert outcome == Outcome("tiny", ("one", "two"), (), {"broken": reason})
@@ -285,8 +284,7 @@ def test_a_bad_tensor_is_found_before_anything_is_computed(tmp_path, store, find
 
 def key_of(tmp_path, store, finding=None, model=None, **checkpoint) -> str:
     folder = write_checkpoint(tmp_path / f"checkpoint-{len(list(tmp_path.iterdir()))}", **checkpoint)
-    tiny = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),), **(model or {}))
-    compute_model(tiny, Places(), store, findings=[finding or READER])
+    compute_model(model_in(folder, **(model or {})), Places(), store, findings=[finding or READER])
     return record(store, "reader").key
 
 

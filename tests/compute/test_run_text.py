@@ -11,10 +11,9 @@ import pytest
 
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.families import families
-from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Files, Hub, Places, in_folder, locate
 from generators.compute import run_text, running
-from generators.compute.plan import Opened, open_model, plan
+from generators.compute.plan import open_model, plan
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from generators.runner import CannotRunError, texts
@@ -23,16 +22,13 @@ from generators.runner.own_samples import NAME as OWN_SAMPLES
 from generators.runner.texts import HELD_OUT, encode, read_language_reference
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoints import SMALL, write_checkpoint
+from tests.compute.harness import at_hub, opened_in
 from tests.runner.models import KINDS, write_tokenizer
 
 SEE = {family.name for family in families() if "token_embedding" in family.without}  # images
 TYPES = {case.type: case for case in reversed(CASES) if case.stack is None and case.family not in SEE}
 BESIDE = {"normalizer.json", "entity_vocab.json", "tokenizer_config.json"}  # names of files that hold no vocabulary
 LETTERS = [chr(code) for code in range(33, 127)]
-
-
-def opened(folder: Path) -> Opened:
-    return open_model(Model(name="m", title="M", sources=(FolderSource(folder=folder),)), Places())
 
 
 def write_pairs(folder: Path, tokens: Iterable[str] = (*LETTERS, "Ġ", "Ċ")) -> None:
@@ -54,7 +50,7 @@ def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
     from tests.checkpoint.oracle.model import build
 
     build(case).save_pretrained(tmp_path)
-    model = opened(tmp_path)
+    model = opened_in(tmp_path)
     architecture = model.checkpoint.architecture
     asked = [f for f in FINDINGS if RUN in f.needs and (f.unless is None or f.unless(architecture) is None)]
     planned = {finding.name: plan(finding, model) for finding in asked}
@@ -211,14 +207,14 @@ def test_the_text_is_tokenized_once(tmp_path, monkeypatch):
     assert len(opened) == 4  # once by the model, once by the test
 
 
-def at_the_hub() -> Files:
-    return locate(Model(name="m", title="M", sources=(HubSource(hub="owner/tiny"),)), (), Hub())
+def files_at_hub() -> Files:
+    return locate(at_hub(), (), Hub())
 
 
 def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
     folder = small(fake.repository("owner/tiny"))
     write_pairs(folder)
-    files = at_the_hub()
+    files = files_at_hub()
     fake.asked.clear()
     assert set(run_text.tokenizer_files(files)) == {"vocab.json", "merges.txt"}
     assert fake.asked == []
@@ -226,7 +222,7 @@ def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
 
 def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fake):
     write_pairs(small(fake.repository("owner/tiny")))
-    files = at_the_hub()
+    files = files_at_hub()
     (fake.repository("owner/tiny") / "merges.txt").unlink()
     with pytest.raises(CannotRunError, match=r"merges\.txt, .*couldn't be downloaded") as refusal:
         running.opened_model(files, open_checkpoint(files), "cpu")
@@ -238,12 +234,12 @@ def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
     (folder / "tokenizer.model").write_bytes(b"\n")
     monkeypatch.setattr(run_text, "_is_installed", lambda module: module == "sentencepiece")
     assert "tokenizer.model, and reading that takes protobuf: pip install protobuf" in run_text.why_no_text(
-        at_the_hub()
+        files_at_hub()
     )
     write_pairs(folder)
     monkeypatch.setattr(run_text, "_is_installed", lambda module: False)
-    assert run_text.why_no_text(at_the_hub()) is None
-    assert run_text.libraries(at_the_hub()) == ()
+    assert run_text.why_no_text(files_at_hub()) is None
+    assert run_text.libraries(files_at_hub()) == ()
 
 
 def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
@@ -258,7 +254,7 @@ def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
     folder = fake.repository("owner/tiny")
     build(OracleCase("llama", config={"vocab_size": 300})).save_pretrained(folder)
     (folder / "tokenizer.model").write_bytes((tmp_path / "tokenizer.model").read_bytes())
-    model = open_model(Model(name="m", title="M", sources=(HubSource(hub="owner/tiny"),)), Places(hub=Hub()))
+    model = open_model(at_hub(), Places(hub=Hub()))
     assert model.why_no_run is None
     assert "tokenizer.model" in model.depends_on(RUN)["files"]
     assert len(set(model.run.windows(40, 0).ids.ravel())) > run_text.FEWEST_TOKENS

@@ -6,7 +6,6 @@ import pytest
 
 from generators import findings as all_findings
 from generators.base.errors import InputError
-from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute import running
 from generators.compute.running import CUT_TO, RunSettings, chosen, has_time_for_more
@@ -17,6 +16,7 @@ from generators.findings.measured import Measurements
 from generators.runner import budget
 from tests import synthetic
 from tests.checkpoints import write_checkpoint
+from tests.compute.harness import model_in
 from tests.findings.stand_in import StandIn
 from tests.toy_findings import toy
 
@@ -59,8 +59,7 @@ def ran(monkeypatch):
 
 
 def compute(folder, store, settings=running.AS_USUAL, findings=None):
-    model = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),))
-    return compute_model(model, Places(), store, findings=findings, settings=settings)
+    return compute_model(model_in(folder), Places(), store, findings=findings, settings=settings)
 
 
 def windows_of(store):

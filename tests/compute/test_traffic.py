@@ -11,7 +11,6 @@ from generators import findings as all_findings
 from generators.base.display import Display
 from generators.base.errors import InputError
 from generators.checkpoint.config import WEIGHTS
-from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places
 from generators.compute import reconcile, running
 from generators.compute.records import ModelRecord, SourceRecord
@@ -30,6 +29,7 @@ from tests.checkpoint.fake_hub import HubServer
 from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama, write_checkpoint, write_json
 from tests.cli.conftest import results_of
+from tests.compute.harness import at_hub, model_in
 from tests.runner.models import KINDS, write_tokenizer
 
 MOST_OVER = 1.03
@@ -56,9 +56,8 @@ class SaysAll(Display):
 
 
 def computed(store: Store, *findings: Finding, lines: list[str] | None = None, **settings) -> Outcome:
-    model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
     return compute_model(
-        model,
+        at_hub(),
         Places(hub=Hub()),
         store,
         SaysAll((lines if lines is not None else []).append),
@@ -139,9 +138,7 @@ def test_computed_anew_from_the_cache_the_bytes_that_came_stay(fake, store):
 
 
 def test_of_a_folder_no_traffic_is_recorded(store, tmp_path):
-    write_checkpoint(tmp_path / "tiny")
-    model = Model(name="tiny", title="tiny", sources=(FolderSource(folder=tmp_path / "tiny"),))
-    compute_model(model, Places(), store, findings=(GAINS,))
+    compute_model(model_in(write_checkpoint(tmp_path / "tiny")), Places(), store, findings=(GAINS,))
     assert record(store).traffic is None
 
 
@@ -165,9 +162,8 @@ def remembered(fake: HubServer, store, tmp_path, monkeypatch) -> HubServer:
 
 def computed_all(store: Store, **fields) -> dict[str, str]:
     """Compute the model, and return why it could not be used."""
-    model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),), **fields)
     settings = running.RunSettings(skip=True)
-    return compute_models([model], Places(hub=Hub()), store, settings=settings, named=True).unavailable
+    return compute_models([at_hub(**fields)], Places(hub=Hub()), store, settings=settings, named=True).unavailable
 
 
 def test_of_a_model_that_is_as_it_was_the_commit_is_asked_for_and_nothing_else(remembered, store, tmp_path):

@@ -1,6 +1,7 @@
 """Small random models of several kinds, as transformers makes and writes them."""
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from generators.base.architecture import Architecture
+from generators.runner.texts import TextWindows
 from tests.synthetic import realistic_embedding
 
 N, D, V, LAYERS, HEADS = 40, 32, 60, 3, 4
@@ -112,7 +114,23 @@ def random_ids(count: int, length: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(4, V, (count, length)).astype(np.int32)
 
 
-def last_states(run: Any, ids: np.ndarray) -> np.ndarray:
+def by_stage(shown: Callable[..., Any], ids: np.ndarray, **options: Any) -> dict[int, np.ndarray]:
+    """Return what `run.hidden_states`, `run.attention` and others show of each stage or layer, all windows joined."""
+    parts: dict[int, list[np.ndarray]] = {}
+    shown(ids, lambda stage, _, values: parts.setdefault(stage, []).append(values.copy()), **options)
+    return {stage: np.concatenate(parts[stage]) for stage in sorted(parts)}
+
+
+def joined(shown: Callable[..., Any], ids: np.ndarray) -> np.ndarray:
+    """Return what `run.logits` and others show of windows, all joined."""
     parts: list[np.ndarray] = []
-    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
+    shown(ids, lambda _, values: parts.append(np.array(values)))
     return np.concatenate(parts)
+
+
+def last_states(run: Any, ids: np.ndarray) -> np.ndarray:
+    return joined(run.states_on_device, ids)
+
+
+def as_windows(ids: np.ndarray) -> TextWindows:
+    return TextWindows(ids, (0, ids.shape[1]), np.arange(len(ids)), mask_id=3)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from generators.runner import CannotRunError, continuing
-from tests.runner.models import KINDS, V, random_ids
+from tests.runner.models import KINDS, V, joined, random_ids
 
 
 def by_row(run, ids):
@@ -17,10 +17,8 @@ def by_row(run, ids):
     return np.stack([found[row] for row in range(len(ids))])
 
 
-def whole(run, ids):
-    found = []
-    run.logits(ids, lambda _, logits: found.extend(logits[:, -1].copy()))
-    return np.stack(found)
+def check_last_logits(run, ids):
+    np.testing.assert_allclose(by_row(run, ids), joined(run.logits, ids)[:, -1], rtol=1e-4, atol=1e-4)
 
 
 def alike(count, length, shared):
@@ -34,22 +32,18 @@ def test_last_logits_are_those_of_whole_rows(opened, name):
     run = opened(name)
     ids = alike(9, 12, 9)
     ids[[2, 5], 3] = V - 1  # these begin otherwise
-    np.testing.assert_allclose(by_row(run, ids), whole(run, ids), rtol=1e-4, atol=1e-4)
+    check_last_logits(run, ids)
 
 
 @pytest.mark.parametrize(("count", "shared"), [(1, 0), (2, 12), (5, 0)])
 def test_one_row_equal_rows_and_rows_of_their_own(opened, count, shared):
-    run = opened("llama")
-    ids = alike(count, 12, shared)
-    np.testing.assert_allclose(by_row(run, ids), whole(run, ids), rtol=1e-4, atol=1e-4)
+    check_last_logits(opened("llama"), alike(count, 12, shared))
 
 
 def test_a_model_that_continues_wrongly_is_run_whole(opened, monkeypatch):
-    run = opened("gpt2")
     wrong = continuing.Beginning.last_logits
     monkeypatch.setattr(continuing.Beginning, "last_logits", lambda self, batch: wrong(self, batch) + 1)
-    ids = alike(6, 12, 10)
-    np.testing.assert_allclose(by_row(run, ids), whole(run, ids), rtol=1e-4, atol=1e-4)
+    check_last_logits(opened("gpt2"), alike(6, 12, 10))
 
 
 def test_what_is_shared_is_run_once(opened):

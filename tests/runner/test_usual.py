@@ -7,15 +7,14 @@ import pytest
 import torch
 import transformers
 
-from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
-from generators.compute.results import Store
 from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES
+from tests.compute.harness import model_in
 from tests.runner.models import KINDS, write_tokenizer
 
 RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs)
@@ -44,10 +43,8 @@ def made(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [*OF_THEIR_OWN, *OTHERS])
-def test_every_finding_that_runs_a_model_gives_a_result_or_a_sentence(made, tmp_path, name):
-    folder = made(name)
-    model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),))
-    done = compute_model(model, Places(), Store(tmp_path / "results"), settings=SHORT, findings=RUNNING)
+def test_every_finding_that_runs_a_model_gives_a_result_or_a_sentence(made, store, name):
+    done = compute_model(model_in(made(name)), Places(), store, settings=SHORT, findings=RUNNING)
     assert done.failed == {}
     assert len(done.computed) >= 4
 

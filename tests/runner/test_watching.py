@@ -1,18 +1,17 @@
-"""What is seen of a running model, against what PyTorch says of the same model."""
+"""What is seen of a running model, against what PyTorch and transformers compute of the same model."""
 
 import numpy as np
 import pytest
 import torch
+import transformers
 
-from tests.runner.models import KINDS, random_ids
+from tests.runner.models import KINDS, N, by_stage, joined, last_states, random_ids
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_scores_are_what_attention_is_the_softmax_of(opened, name):
     run, ids = opened(name), random_ids(2, 8)
-    weights, scores = {}, {}
-    run.attention(ids, lambda layer, _, seen: weights.setdefault(layer, seen.copy()))
-    run.attention(ids, lambda layer, _, seen: scores.setdefault(layer, seen.copy()), scores=True)
+    weights, scores = by_stage(run.attention, ids), by_stage(run.attention, ids, scores=True)
     assert set(weights) == set(scores)
     for layer, given in scores.items():
         again = np.exp(given - given.max(axis=-1, keepdims=True))
@@ -26,8 +25,7 @@ def test_scores_are_not_rounded_to_nothing(opened):
         before = block.clone()
         block *= 60
     try:
-        seen = {}
-        run.attention(ids, lambda layer, _, given: seen.setdefault(layer, given.copy()), scores=True)
+        seen = by_stage(run.attention, ids, scores=True)
     finally:
         with torch.no_grad():
             block.copy_(before)
@@ -35,15 +33,11 @@ def test_scores_are_not_rounded_to_nothing(opened):
     assert seen[0][..., below].min() < -200
 
 
-@pytest.mark.parametrize("name", ["gpt2"])
-def test_mlp_outputs_are_what_blocks_add(opened, name):
-    run, ids = opened(name), random_ids(3, 8)
-    wrote, stream = {}, {}
-    assert run.mlp_outputs(ids, lambda layer, begin, seen: wrote.setdefault(layer, []).append(seen.copy()))
-    run.hidden_states(ids, lambda stage, begin, seen: stream.setdefault(stage, []).append(seen.copy()))
+def test_mlp_outputs_are_what_blocks_add(opened):
+    run, ids = opened("gpt2"), random_ids(3, 8)
     block = run._blocks[0]
-    written = torch.as_tensor(np.concatenate(wrote[0]))
-    before = torch.as_tensor(np.concatenate(stream[1])) - written
+    written = torch.as_tensor(by_stage(run.mlp_outputs, ids)[0])
+    before = torch.as_tensor(by_stage(run.hidden_states, ids)[1]) - written
     with torch.inference_mode():
         np.testing.assert_allclose(written, block.mlp(block.ln_2(before)), atol=1e-5)
 
@@ -51,10 +45,18 @@ def test_mlp_outputs_are_what_blocks_add(opened, name):
 def test_a_shift_is_a_vector_added_to_every_position_embedding(opened):
     run, ids = opened("gpt2"), random_ids(2, 8)
     by = np.random.default_rng(0).standard_normal(run.architecture.d_model)
-    shifted, replaced = [], []
     with run.shifted(by):
-        run.logits(ids, lambda _, seen: shifted.append(seen.copy()))
+        shifted = joined(run.logits, ids)
     P = run._model.transformer.wpe.weight.detach().numpy()
     with run.replaced(rows=P + by):
-        run.logits(ids, lambda _, seen: replaced.append(seen.copy()))
-    np.testing.assert_allclose(np.concatenate(shifted), np.concatenate(replaced), atol=1e-4)
+        np.testing.assert_allclose(shifted, joined(run.logits, ids), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_attention_computed_step_by_step_gives_what_transformers_computes_by_itself(name, opened):
+    run, ids = opened(name), random_ids(3, N)
+    model = transformers.AutoModel.from_pretrained(run._folder, dtype=torch.float32).eval()
+    assert model.config._attn_implementation != "eager" or name in ("mpt", "bloom")  # which have no other
+    with torch.no_grad():
+        expected = model(input_ids=torch.from_numpy(ids.astype(np.int64))).last_hidden_state.numpy()
+    np.testing.assert_allclose(last_states(run, ids), expected, atol=2e-4, rtol=2e-4)
