@@ -36,7 +36,7 @@ def test_damaged_results_are_a_sentence_and_made_anew(atlas, project, harm, name
 
 def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
     (project / "taken").write_text("a file, not a folder")
-    refused(atlas("compute", "good", "--results", "taken"), SOME_FAILED)
+    assert "can't be written" in refused(atlas("compute", "good", "--results", "taken"), SOME_FAILED)
 
 
 @pytest.fixture

@@ -74,8 +74,9 @@ def test_a_killed_process_costs_its_job(place):
     assert stored(place / "killed") == stored(place / "expected")
 
 
-def interrupted(place, results):
-    """Start two jobs and press Ctrl-C at the fourth; return the process, its workers and what it said after that."""
+def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(tmp_path):
+    # So many models that work is left when the fourth finding is begun, on any machine.
+    place, results = with_expected(tmp_path, 30), "interrupted"
     with started(place, results, "--jobs", "2") as process:
         until_measuring(process, 4)
         with at_rest(process) as workers:
@@ -83,18 +84,7 @@ def interrupted(place, results):
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does: of all processes in front
         process.wait()
         assert time.monotonic() - begin < 10  # many times what it takes, on a machine that has other work
-        return process, workers, process.stderr.read()
-
-
-@pytest.fixture(scope="module")
-def long_place(tmp_path_factory):
-    """Return a project of so many models that work is left when the fourth finding is begun, on any machine."""
-    return with_expected(tmp_path_factory.mktemp("long-project"), 30)
-
-
-def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):
-    place, results = long_place, "interrupted"
-    process, workers, rest = interrupted(place, results)
+        rest = process.stderr.read()
     assert process.returncode == 130, rest
     *others, said = rest.splitlines()
     assert re.match(r"Stopped\. (\d of 3 findings of model-\d+( and )?){1,2} are stored", said)
@@ -141,24 +131,6 @@ def test_ctrl_c_while_the_first_process_starts_waits_until_it_has(place):
     assert said.startswith("Stopped. 0 of 3 findings of model-0 are stored")
 
 
-FIRST_PROCESS = """
-import signal
-from generators.base.display import Display
-from generators.base.progress import silent
-from generators.compute.executors import Processes
-
-workers = Processes(Display(silent), 1)
-workers._start("1")
-print(*workers._here["1"][0].submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result())
-workers.close()
-"""
-
-
-def test_ctrl_c_means_nothing_to_the_first_process():
-    run = subprocess.run([sys.executable, "-c", FIRST_PROCESS], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == [str(signal.SIGINT)]
-
-
 def test_processes_end_with_the_one_that_started_them(place):
     with started(place, "orphans", "--jobs", "2") as process:
         until_measuring(process, 2)
@@ -194,21 +166,6 @@ def test_what_the_user_said_of_threads_stays(monkeypatch):
 
 def _threads():
     return {name: os.environ.get(name) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--memory", "0"], "--memory is a number of gigabytes above 0"),
-        (["--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], "--scheduler goes with neither"),
-    ],
-)
-def test_bad_options_are_a_sentence(atlas, tmp_path, monkeypatch, options, sentence):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "models.yml").write_text("[]")
-    run = atlas("compute", *options)
-    assert run.code == 2
-    assert sentence in run.err
 
 
 class Late(Executor):

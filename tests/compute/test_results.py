@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import shutil
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jsonschema
@@ -186,14 +186,6 @@ def test_a_full_disk_leaves_the_old_results_and_no_rubbish(stored, monkeypatch, 
     assert list(verify(stored)) == []
 
 
-def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
-    (tmp_path / "results").write_text("a file")
-    store = Store(tmp_path / "results")
-    for use in (lambda: store.save_finding("tiny", record_of(OLD), {}), lambda: store.locked("tiny").__enter__()):
-        with pytest.raises(AtlasError, match="can't be written"):
-            use()
-
-
 def test_what_a_killed_run_left_is_swept_by_the_next(stored):
     rubbish = stored.root / "tiny" / f".{ARRAYS}.4711.tmp"
     rubbish.write_bytes(b"half")
@@ -277,29 +269,17 @@ def test_results_under_another_name_are_found(stored):
 
 
 def test_the_lock_keeps_others_out_and_leaves_no_folder_behind(store):
-    order = []
-    inside, may_leave = threading.Event(), threading.Event()
-
-    def first():
+    def save():
         with store.locked("tiny"):
-            inside.set()
-            may_leave.wait()
-            order.append("first leaves, with nothing saved")
-
-    def second():
-        inside.wait()
-        may_leave.set()
-        with store.locked("tiny"):
-            order.append("second saves")
             store.save_model(TINY)
             store.save_finding("tiny", record_of(OLD), MEASURED.arrays)
 
-    threads = [threading.Thread(target=work) for work in (first, second)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=20)
-    assert order == ["first leaves, with nothing saved", "second saves"]
+    with ThreadPoolExecutor(1) as other:
+        with store.locked("tiny"):
+            saved = other.submit(save)
+            with pytest.raises(TimeoutError):
+                saved.result(timeout=0.2)
+        saved.result(timeout=20)
     same_arrays(store.arrays("tiny", store.finding("tiny", "toy")), MEASURED.arrays)
     with store.locked("other"):
         pass
@@ -357,13 +337,6 @@ def test_what_the_store_did_not_write_stays(store):
 # JSON
 
 
-def test_plain_makes_json_of_what_findings_hold():
-    array, nothing = np.array([[1.0, np.nan], [np.inf, 2.0]]), float("nan")
-    value = {"float": np.float32(0.5), "int": np.int64(3), "bool": np.bool_(True), "array": array, 3: nothing}
-    expected = {"float": 0.5, "int": 3, "bool": True, "array": [[1.0, None], [None, 2.0]], "3": None}
-    assert plain(value | {"tuple": (1, (2, -np.inf))}) == expected | {"tuple": [1, [2, None]]}
-
-
 def strict_json(text: str):
     return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
 
@@ -375,14 +348,14 @@ def run(folder: Path, store: Store, findings=None):
 
 
 def test_no_nan_reaches_a_stored_result(store, tmp_path):
-    bad = Measurements(
-        {"nan": float("nan"), "list": [np.inf, 1.0], "array": np.array([np.nan])},
-        {"t": Table("t", ("x",), ((float("-inf"),),))},
-        {"a": np.array([np.nan])},
-    )
+    array = np.array([[1.0, np.nan], [np.inf, 2.0]])
+    value = {"float": np.float32(0.5), "int": np.int64(3), "bool": np.bool_(True), "array": array, 3: np.nan}
+    table = Table("t", ("x",), ((float("-inf"),),))
+    bad = Measurements(value | {"tuple": (1, (2, -np.inf))}, {"t": table}, {"a": np.array([np.nan])})
     run(write_checkpoint(tmp_path / "tiny"), store, [toy("odd", measure=lambda inputs: bad)])
     found = strict_json((store.root / "tiny" / "odd.json").read_text("utf-8"))
-    assert found["metrics"] == {"nan": None, "list": [None, 1.0], "array": [None]}
+    expected = {"float": 0.5, "int": 3, "bool": True, "array": [[1.0, None], [None, 2.0]], "3": None}
+    assert found["metrics"] == expected | {"tuple": [1, [2, None]]}
     assert found["tables"]["t"]["rows"] == [[None]]
 
 
@@ -436,11 +409,7 @@ def test_a_damaged_result_is_reported_and_computed_again_and_costs_no_other(stor
     assert list(verify(store)) == []
 
 
-def test_a_damaged_header_is_written_anew_and_a_result_edited_by_hand_not_judged(store, computed):
-    before = store.model("tiny")
-    damage(store.root / "tiny" / MODEL, "bit")
-    assert run(computed, store, THREE)[0].computed == ()
-    assert store.model("tiny") == before
+def test_a_result_edited_by_hand_is_not_judged(store, computed):
     path = store.root / "tiny" / "first.json"
     document = json.loads(path.read_text())
     document["metrics"]["sum"] = 1e9

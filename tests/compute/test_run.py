@@ -41,24 +41,24 @@ def findings(monkeypatch):
     return lambda *replaced: monkeypatch.setattr(all_findings, "FINDINGS", replaced)
 
 
-def run(folder, store, name="tiny") -> Outcome:
-    return compute_model(model_in(folder, name), Places(), store)
+def run(folder, store) -> Outcome:
+    return compute_model(model_in(folder), Places(), store)
 
 
-def published(store, name="tiny"):
-    return judged_model(store, name, all_findings.FINDINGS).published()
+def published(store):
+    return judged_model(store, "tiny", all_findings.FINDINGS).published()
 
 
-def record(store, finding, name="tiny") -> StoredFinding:
-    return store.finding(name, finding)
+def record(store, finding) -> StoredFinding:
+    return store.finding("tiny", finding)
 
 
-def statuses(store, name="tiny"):
-    return {finding: record(store, finding, name).status for finding in store.finding_names(name)}
+def statuses(store):
+    return {finding: record(store, finding).status for finding in store.finding_names("tiny")}
 
 
-def snapshot(store, name="tiny"):
-    return {path.name: path.read_bytes() for path in (store.root / name).iterdir() if not path.name.startswith(".")}
+def snapshot(store):
+    return {path.name: path.read_bytes() for path in (store.root / "tiny").glob("[!.]*")}
 
 
 # The findings about positions
@@ -128,34 +128,18 @@ def test_when_a_tensor_is_taken_away_nothing_stale_stays(tmp_path, store):
     assert {claim.verdict for claim in published(store).claims if claim.finding == "helix"} == {"untested"}
 
 
-def test_two_models_of_two_families_do_not_touch_one_another(tmp_path, store):
-    run(write_checkpoint(tmp_path / "one", "gpt2"), store, "one")
-    before = snapshot(store, "one")
-    run(write_checkpoint(tmp_path / "two", "bert"), store, "two")
-    assert store.names() == ["one", "two"]
-    assert snapshot(store, "one") == before
-    assert store.model("two").family == "bert"
-
-
 # Toy findings
 
 
-def test_only_the_finding_that_changed_is_computed(tmp_path, store, findings):
-    runs = Counter()
-    folder = write_checkpoint(tmp_path / "tiny")
-    findings(toy("one", runs=runs), toy("two", runs=runs))
-    run(folder, store)
-    findings(toy("one", runs=runs), toy("two", runs=runs, config=("n_head",)))
-    assert run(folder, store) == Outcome("tiny", ("two",), ("one",), {})
-    assert runs == {"one": 1, "two": 2}
-
-
-def test_only_the_finding_that_reads_a_changed_tensor_is_computed(tmp_path, store, findings):
-    findings(toy("positions"), toy("tokens", needs=("token_embedding",)))
+def test_only_the_finding_that_changed_or_reads_a_changed_tensor_is_computed(tmp_path, store, findings):
+    tokens = toy("tokens", needs=("token_embedding",))
+    findings(toy("positions"), tokens)
     folder = write_checkpoint(tmp_path / "tiny")
     run(folder, store)
     write_checkpoint(folder, changed={"wte.weight": 2 * tensors_of("gpt2")["wte.weight"]})
     assert run(folder, store) == Outcome("tiny", ("tokens",), ("positions",), {})
+    findings(toy("positions", config=("n_head",)), tokens)
+    assert run(folder, store) == Outcome("tiny", ("positions",), ("tokens",), {})
 
 
 def test_only_findings_that_read_token_facts_depend_on_them(tmp_path, store, findings):

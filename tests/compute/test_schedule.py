@@ -19,7 +19,7 @@ from generators.findings.inputs import RUN
 from generators.runner import CannotRunError
 from tests import synthetic
 from tests.checkpoints import write_checkpoint
-from tests.compute.harness import FINDINGS, MEASURED, Recorded, computed, in_folders, stored
+from tests.compute.harness import FINDINGS, MEASURED, Recorded, computed, in_folders, model_in, stored
 from tests.findings.stand_in import StandIn
 from tests.toy_findings import toy
 
@@ -135,34 +135,22 @@ def test_a_job_whose_worker_dies_is_begun_again(models, expected, store, what):
     assert max(Counter(workers.measured()).values()) == 1
 
 
-def test_a_job_that_kills_twice_fails_and_costs_no_other(models, expected, store):
-    summary = computed(models, store, Recorded(2, dies=dies_of("model-1", "positions", 2)))
+@pytest.mark.parametrize("what", ["positions", "reading weights"])
+def test_a_job_that_kills_twice_fails_and_costs_no_other(models, expected, store, what):
+    summary = computed(models, store, Recorded(2, dies=dies_of("model-1", what, 2)))
     reason = "It was begun 2 times, and each time its process ended (SIGKILL(-9))."
-    assert summary.sentences == [f"model-1: positions failed: {reason}"]
+    assert summary.sentences == [f"model-1: {what} failed: {reason}"]
     assert summary.failed == ["model-1"]
-    assert store.finding("model-1", "positions").status == "failed"
-    others = {name: data for name, data in expected.items() if not name.startswith("model-1/positions")}
-    assert {name: data for name, data in stored(store.root).items() if name in others} == others
+    lost = "model-1/positions" if what == "positions" else "model-1/"
+    assert without(stored(store.root), lost) == without(expected, lost)
     computed(models, store, Recorded(2))
     assert stored(store.root) == expected
 
 
-def test_a_model_that_kills_when_it_is_read_fails_and_costs_no_other(models, expected, store):
-    summary = computed(models, store, Recorded(2, dies=dies_of("model-0", "reading weights", 2)))
-    assert summary.failed == ["model-0"]
-    assert "reading weights failed" in summary.sentences[0]
-    assert stored(store.root) == without(expected, "model-0/")
-
-
 def test_models_that_cannot_be_had_or_used_are_shown_as_one_after_another(models, store, tmp_path):
-    folder = tmp_path / "damaged"
-    folder.mkdir()
-    (folder / "config.json").write_text("{")
-    damaged = models[0].model_copy(
-        update={"name": "damaged", "sources": (models[0].sources[0].model_copy(update={"folder": folder}),)}
-    )
+    (tmp_path / "config.json").write_text("{")
     away = Model(name="away", title="Away", sources=(PackageSource(package="no-such-package-here"),))
-    wanted = [damaged, away, models[0]]
+    wanted = [model_in(tmp_path, "damaged"), away, models[0]]
     other = Store(tmp_path / "other")
     expected = compute_models(wanted, Places(), other, named=True, findings=FINDINGS)
     found = computed(wanted, store, Recorded(2))
@@ -176,13 +164,12 @@ def test_models_that_cannot_be_had_or_used_are_shown_as_one_after_another(models
 def test_weights_that_change_meanwhile_are_not_taken_for_what_they_were(models, store, tmp_path):
     [model] = in_folders(tmp_path / "weights", 1)
 
-    class Changing(Recorded):
-        def submit(self, worker, job):
-            if isinstance(job, Measure) and not self.done[2:]:
-                write_checkpoint(tmp_path / "weights" / "model-0", seed=99)
-            return super().submit(worker, job)
+    def dies(job):
+        if isinstance(job, Measure):
+            write_checkpoint(tmp_path / "weights" / "model-0", seed=99)
+        return False
 
-    summary = computed([model], store, Changing(1))
+    summary = computed([model], store, Recorded(1, dies=dies))
     assert summary.bad_input == ["model-0"]
     assert "changed while" in summary.sentences[0]
     assert store.finding_names("model-0") == ["relative"]  # which needs no weights to say that it is missing
@@ -192,17 +179,12 @@ def test_a_model_whose_results_another_writes_comes_later(models, expected, stor
     lock = store.locked("model-0")
     lock.__enter__()
 
-    class Freeing(Recorded):
-        left = 2
+    def dies(job):
+        if isinstance(job, Prepare) and job.request.model.name == "model-2":
+            lock.__exit__(None, None, None)
+        return False
 
-        def submit(self, worker, job):
-            if isinstance(job, Prepare) and job.request.model.name != "model-0":
-                self.left -= 1
-                if not self.left:
-                    lock.__exit__(None, None, None)
-            return super().submit(worker, job)
-
-    workers = Freeing(1)
+    workers = Recorded(1, dies=dies)
     computed(models, store, workers)
     assert sum(line.startswith("model-0: waiting for another run") for line in workers.lines) == 1
     assert workers.measured()[0][0] == "model-1"
@@ -213,11 +195,11 @@ def test_waiting_too_long_for_one_model_costs_no_other(models, expected, tmp_pat
     impatient = Store(tmp_path / "results", wait=0)
     with impatient.locked("model-1"):
         summary = compute_models(models, Places(), impatient, named=True, findings=FINDINGS)
-        found = {name for name in stored(impatient.root) if not name.startswith("model-1/")}
+        found = without(stored(impatient.root), "model-1/")
     assert summary.failed == ["model-1"]
     [sentence] = summary.sentences
     assert sentence.startswith("model-1: The results of model-1 are being written by another run (process ")
-    assert found == {name for name in expected if not name.startswith("model-1/")}
+    assert found == without(expected, "model-1/")
 
 
 @pytest.mark.parametrize("broken", ["open_model", "prepare"])
