@@ -160,15 +160,13 @@ def add_slopes_once(model: Any, n_layer: int) -> None:
     """
     if _in_masks(model.config):
         for block in modules.find_blocks(model, n_layer):
-            block.register_forward_pre_hook(_without_slopes, with_kwargs=True)
+            block.register_forward_pre_hook(
+                lambda _, args, kwargs: (args, {**kwargs, "alibi": 0 * kwargs["alibi"]}), with_kwargs=True
+            )
 
 
 def _in_masks(config: Any) -> bool:
     return config.model_type == "falcon" and bool(config.alibi)
-
-
-def _without_slopes(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return args, {**kwargs, "alibi": kwargs["alibi"].new_zeros(kwargs["alibi"].shape)}
 
 
 def _in_mask(config: Any, places: Any) -> Any:
