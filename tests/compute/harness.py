@@ -134,10 +134,14 @@ def project(place: Path, count: int) -> list[str]:
     return [model.name for model in models]
 
 
+def compute(place: Path, results: str) -> None:
+    subprocess.run([*ATLAS, "compute", *ONLY, "--results", results], cwd=place, check=True, capture_output=True)
+
+
 def with_expected(place: Path, count: int) -> Path:
     """Write a project, and in `expected` its results as computing one model after another leaves them; return it."""
     project(place, count)
-    subprocess.run([*ATLAS, "compute", *ONLY, "--results", "expected"], cwd=place, check=True, capture_output=True)
+    compute(place, "expected")
     return place
 
 

@@ -57,8 +57,6 @@ def test_of_two_results_of_one_version_the_later_one_is_taken_if_it_is_of_other_
 
 
 def test_results_of_two_weights_are_not_mixed(store, other):
-    """What was measured of other weights is taken if nothing else was, and all else all the same."""
-
     def measured(where: Store, finding: str, digest: str, key: str) -> None:
         tensors = {"E": TensorEntry(name="wte", shape=(64, 24), dtype="F32", sha256=digest)}
         record = record_of(key, version=OLDER).model_copy(update={"finding": finding, "tensors": tensors})

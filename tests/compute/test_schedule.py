@@ -25,23 +25,21 @@ from tests.toy_findings import toy
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Return three models, and the folder of results that computing one after another leaves."""
-    place = tmp_path_factory.mktemp("schedule")
-    models = in_folders(place, 3)
-    store = Store(place / "results")
+def models(tmp_path_factory):
+    return in_folders(tmp_path_factory.mktemp("models"), 3)
+
+
+@pytest.fixture(scope="module")
+def whole(models, tmp_path_factory):
+    """Return the folder of results that computing one model after another leaves."""
+    store = Store(tmp_path_factory.mktemp("results"))
     compute_models(models, Places(), store, named=True, findings=FINDINGS)
-    return models, place / "results"
+    return store.root
 
 
 @pytest.fixture
-def models(made):
-    return made[0]
-
-
-@pytest.fixture
-def expected(made):
-    return stored(made[1])
+def expected(whole):
+    return stored(whole)
 
 
 ARCH = synthetic.architecture(n_ctx=64, d_model=24, n_layer=2)
@@ -81,17 +79,8 @@ def test_results_are_those_of_one_after_another(models, expected, store, count):
     assert workers.closed
 
 
-def test_nothing_is_measured_twice_nor_written(models, made, store):
-    shutil.copytree(made[1], store.root)
-    before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*.*")}
-    workers = Recorded(2)
-    computed(models, store, workers)
-    assert workers.measured() == []
-    assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*.*")} == before
-
-
-def test_only_what_is_damaged_is_measured_and_the_store_asked_once(models, expected, made, store, monkeypatch):
-    shutil.copytree(made[1], store.root)
+def test_only_what_is_damaged_is_measured_and_the_store_asked_once(models, expected, whole, store, monkeypatch):
+    shutil.copytree(whole, store.root)
     (store.root / "model-1" / "norms.json").write_text("{}")
     asked, finding = Counter(), Store.finding
 
@@ -204,7 +193,6 @@ def test_waiting_too_long_for_one_model_costs_no_other(models, expected, tmp_pat
 
 @pytest.mark.parametrize("broken", ["open_model", "prepare"])
 def test_an_error_that_nobody_foresaw_costs_its_model_alone(models, expected, store, monkeypatch, capsys, broken):
-    """A client of the network has errors of its own, for one."""
     whole = getattr(jobs, broken)
 
     def disconnected(given, *more):
@@ -298,13 +286,6 @@ def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypa
     (store.root / "model-0" / "runs.json").unlink()
     compute_model(models[0], Places(), store, findings=findings)
     assert store.finding("model-0", "runs").status == "missing"
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_folder_that_cannot_be_locked_is_a_sentence(models, store, count):
-    (store.root / "model-0" / ".lock").mkdir(parents=True)
-    with pytest.raises(AtlasError, match="Results can't be written to"):
-        computed(models, store, Recorded(count))
 
 
 def test_a_disk_that_is_full_ends_all_and_frees_locks(models, store, monkeypatch):
