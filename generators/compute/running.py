@@ -159,19 +159,14 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     )
     if files.is_gguf:
         write_tokenizer(files.first_file, folder)
-    else:
-        _link_what_is_read(files, folder)
+    else:  # weights come from `tensors`
+        for name in _read(files):
+            if name != CONFIG and (path := files.fetch(name)) is not None:
+                (folder / name).symlink_to(path.resolve())
     numbers = sum(prod(files.header(name).shape) for name in files.names())
     opened = _opened_in(folder, files, checkpoint, device, tensors=Tensors(numbers, files.as_transformers))
     finalize(opened, place.cleanup)
     return opened
-
-
-def _link_what_is_read(files: Files, folder: Path) -> None:
-    """Link from a folder, which has a config.json, to what else is read to run the model, but for its weights."""
-    for name in _read(files):
-        if name != CONFIG and (path := files.fetch(name)) is not None:
-            (folder / name).symlink_to(path.resolve())
 
 
 def _folder_of(files: Files) -> Path:
@@ -192,12 +187,15 @@ def _opened_in(
     if text is not None and checkpoint.architecture.family == WHISPER:
         text = transcribed(folder, text)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
-    stored = slot is not None and "formula" not in slot
+    name, first_row = None, 0
+    if slot is not None and "formula" not in slot:
+        name, first_row = checkpoint.record("position_embedding").name, slot.get("skip", 0)
+        name = next(iter(files.dialect.in_transformers(name)), name)
     opened = open_model(
         folder,
         checkpoint.architecture,
-        position_tensor=_name_of(checkpoint, "position_embedding", files) if stored else None,
-        first_row=slot.get("skip", 0) if slot is not None and stored else 0,
+        position_tensor=name,
+        first_row=first_row,
         device=device,
         threads=THREADS,
         text=text,
@@ -212,11 +210,6 @@ def transcribed(folder: Path, text: TokenizedText) -> TokenizedText:
     """Return a text as Whisper writes it: after what asks for English, where it knows several languages."""
     asked = encode(folder, ASKED)
     return replace(text, name=f"{text.name}, hearing silence", before=asked if len(asked) == 4 else text.before)
-
-
-def _name_of(checkpoint: Checkpoint, role: str, files: Files) -> str:
-    name = checkpoint.record(role).name
-    return next(iter(files.dialect.in_transformers(name)), name)
 
 
 def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":

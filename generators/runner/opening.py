@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from generators.base.allocation import keep_freed_memory
 from generators.base.architecture import Architecture
 from generators.base.sentences import first
-from generators.runner.budget import BATCH_BYTES, DEFAULT_BUDGET_S, FLOAT_BYTES
+from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
 from generators.runner.usual import WHISPER, hearing_silence
@@ -45,24 +45,15 @@ def open_model(
     folder: Path,
     architecture: Architecture,
     *,
-    position_tensor: str | None = None,
-    first_row: int = 0,
     device: str = "cpu",
-    threads: int = 1,
-    budget_s: float = DEFAULT_BUDGET_S,
     tensors: Tensors | None = None,
     **options: Any,
 ) -> "OpenedModel":
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
 
     Args:
-        position_tensor: the name of the tensor that holds the position embedding, by the family's table; None for
-            models without one.
-        first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
-        threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
-        budget_s: what a finding may take, by which it chooses how many windows it reads.
         tensors: in place of files that transformers can open, as it names and stores them.
-        options: others of `OpenedModel`.
+        options: those of `OpenedModel`.
 
     Raises CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
     model that does not fit into memory, a device that isn't there.
@@ -79,17 +70,7 @@ def open_model(
     add_slopes_once(model, architecture.n_layer)
     model = model.to(device).eval().requires_grad_(False)
     keep_freed_memory(BATCH_BYTES)
-    return OpenedModel(
-        model,
-        folder,
-        architecture,
-        position_tensor=position_tensor,
-        first_row=first_row,
-        device=device,
-        threads=threads,
-        budget_s=budget_s,
-        **options,
-    )
+    return OpenedModel(model, folder, architecture, device=device, **options)
 
 
 def _read_config(folder: Path) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_what_runs_is_what_was_measured(transformers, tmp_path):
     with torch.no_grad():
         np.testing.assert_allclose(run._model(ids).logits, original(ids).logits, atol=1e-5)
     assert run._model.transformer.wte.weight is run._model.lm_head.weight
-    assert run._encoded("the") == (256, TOKENS.index("e"))
+    assert run.encode("the") == (256, TOKENS.index("e"))
     key = opened.depends_on("run")
     other.write_gpt2_gguf(tmp_path / "gguf" / "tiny.gguf", sizes=SIZES, **SAID | {"tokenizer.ggml.pre": "x"})
     again = opened_in(tmp_path / "gguf").depends_on("run")
