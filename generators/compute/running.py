@@ -21,9 +21,8 @@ from generators.checkpoint.sources.tensor_cache import TensorCache, default_fold
 from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed, chosen_device
-from generators.runner.opening import MEMORY_FACTOR, Tensors, write_tokenizer
+from generators.runner.opening import MEMORY_FACTOR, WHISPER, Tensors, write_tokenizer
 from generators.runner.texts import TokenizedText, encode
-from generators.runner.usual import WHISPER, in_usual_form
 
 if TYPE_CHECKING:
     from generators.runner.own_samples import TextChoice
@@ -191,7 +190,7 @@ def _opened_in(
     if slot is not None and "formula" not in slot:
         name, first_row = checkpoint.record("position_embedding").name, slot.get("skip", 0)
         name = next(iter(files.dialect.in_transformers(name)), name)
-    opened = open_model(
+    return open_model(
         folder,
         checkpoint.architecture,
         position_tensor=name,
@@ -202,8 +201,6 @@ def _opened_in(
         tensors=tensors,
         remember=partial(_remembered, files, checkpoint),
     )
-    in_usual_form(opened._model)
-    return opened
 
 
 def transcribed(folder: Path, text: TokenizedText) -> TokenizedText:

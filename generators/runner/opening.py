@@ -17,13 +17,12 @@ from generators.base.architecture import Architecture
 from generators.base.sentences import first
 from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
-from generators.runner.positions import add_slopes_once
-from generators.runner.usual import WHISPER, hearing_silence
 
 if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 CONFIG = "config.json"
+WHISPER = "whisper--decoder"
 # Memory relative to the parameters: while a model is made, they are also read from the file.
 MEMORY_FACTOR = 1.5
 GIB = 2**30
@@ -63,12 +62,15 @@ def open_model(
             raise CannotRunError(f"The model can't be run: {package} isn't installed.")
     config = _read_config(folder)
     _check_memory(parameters_of(folder) if tensors is None else tensors.count, device)
+    from generators.runner.positions import add_slopes_once
     from generators.runner.run import OpenedModel
+    from generators.runner.usual import in_usual_form
 
     model = _load(folder, config, architecture, tensors)
     _fuse_activations(model)
     add_slopes_once(model, architecture.n_layer)
     model = model.to(device).eval().requires_grad_(False)
+    in_usual_form(model)
     keep_freed_memory(BATCH_BYTES)
     return OpenedModel(model, folder, architecture, device=device, **options)
 
@@ -131,6 +133,8 @@ def _available(device: str) -> int:
 def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, tensors: Tensors | None) -> Any:
     """Return the model with its head: of causal models always, of encoders if the checkpoint has one."""
     import transformers
+
+    from generators.runner.usual import hearing_silence
 
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()

@@ -8,7 +8,6 @@ import transformers
 from generators.compute import plan
 from generators.findings import FINDINGS
 from generators.runner import modules, open_model
-from generators.runner.usual import in_usual_form
 from tests.compute.harness import opened_in
 from tests.runner.models import BERT, LAYERS, D, Kind, architecture, last_states, random_ids, write_model
 
@@ -25,7 +24,6 @@ def folder(tmp_path_factory):
 def both(folder):
     """Return a model as the atlas runs it, and as transformers does."""
     run = open_model(folder, architecture(ALBERT, d_embedding=D // 2), position_tensor=ALBERT.tensor)
-    in_usual_form(run._model)
     return run, transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
 
 
