@@ -10,6 +10,7 @@ from generators import findings as all_findings
 from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
 from tests.cli.conftest import BAD_INPUT, SOME_FAILED, is_a_sentence, refused, results_of
+from tests.compute.test_results import damage
 from tests.toy_findings import toy
 
 HARM = [b"", b"{}", b"{\xff", b"[" * 100_000]
@@ -108,11 +109,6 @@ def test_a_report_needs_no_registry_and_keeps_its_results_to_itself(atlas, unhar
     assert sorted(path.name for path in (root / "good").glob("*.json")) == ["broken.json", "model.json", "whole.json"]
 
 
-def flipped(path: Path) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[:-40] + bytes([content[-40] ^ 1]) + content[-39:])
-
-
 def the_arrays_of(project: Path, finding: str) -> Path:
     (path,) = (project / "results" / "good").glob(f"{finding}.*.npz")
     return path
@@ -124,7 +120,7 @@ def test_verify_names_everything_that_is_wrong(atlas, project):
         store.save_finding("headless", *store.load("good", finding))
     helix, gains, model = (project / "results" / "good" / f"{name}.json" for name in ("helix", "gains", "model"))
     helix.write_text(helix.read_text().replace('"status": "computed"', '"status": "missing"'))
-    flipped(the_arrays_of(project, "channels"))
+    damage(the_arrays_of(project, "channels"), "bit")
     the_arrays_of(project, "attention").unlink()
     gains.write_bytes(gains.read_bytes()[:100])
     model.write_text(model.read_text().replace("Good model", "Better model"))
@@ -151,7 +147,7 @@ def other(project) -> Path:
 def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
     whole = results_of(project)
     (project / "results" / "good" / "gains.json").unlink()
-    flipped(the_arrays_of(project, "helix"))
+    damage(the_arrays_of(project, "helix"), "bit")
     run = atlas("adopt", "other")
     assert (run.code, run.out, run.err) == (0, "Copied from other/: good/gains, good/helix\n", "")
     assert results_of(project) == whole

@@ -1,6 +1,5 @@
 """Small random models of several kinds, as transformers makes and writes them."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,8 @@ import numpy as np
 
 from generators.base.architecture import Architecture
 from generators.runner.texts import TextWindows
-from tests.synthetic import realistic_embedding
 
 N, D, V, LAYERS, HEADS = 40, 32, 60, 3, 4
-GPT2_SIZE = (12, 768, 1024)  # layers, width, positions
-GPT2_NORM = 4.0  # about the mean length of its token embeddings
 
 
 @dataclass(frozen=True)
@@ -46,12 +42,12 @@ def architecture(kind: Kind, **changed: Any) -> Architecture:
     return Architecture(**{**sizes, **ways, **changed})
 
 
-def write_model(folder: Path, kind: Kind, *, head: bool = True, seed: int = 0) -> Path:
+def write_model(folder: Path, kind: Kind, *, head: bool = True) -> Path:
     """Write a random model with its tokenizer; weights are large enough for positions to matter."""
     import torch
     import transformers
 
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(kind.model_type, **kind.settings)
     if not head:
         model = transformers.AutoModel.from_config(config)
@@ -64,35 +60,6 @@ def write_model(folder: Path, kind: Kind, *, head: bool = True, seed: int = 0) -
             parameter.add_(0.1 * torch.randn_like(parameter))
     model.save_pretrained(folder)
     write_tokenizer(folder, kind)
-    return folder
-
-
-def write_gpt2_shaped(
-    folder: Path, tokenizer: Path, n_layer: int, d_model: int = 768, n_ctx: int = 1024, seed: int = 0
-) -> Path:
-    """Write a complete checkpoint of GPT-2's shape with random weights, as the hub has them.
-
-    Its tokens are those of the GPT-2 in `tokenizer`, its heads 64 wide as in all of its sizes. At GPT-2's own size
-    every tensor that `tokenizer` has (positions, norms, attention, biases) is GPT-2's; the rest is made up.
-    """
-    import torch
-    import transformers
-    from safetensors.torch import load_file
-
-    torch.manual_seed(seed)
-    config = transformers.GPT2Config(n_positions=n_ctx, n_embd=d_model, n_layer=n_layer, n_head=d_model // 64)
-    model = transformers.GPT2LMHeadModel(config)
-    with torch.no_grad():
-        model.transformer.wpe.weight.mul_(10)  # as large beside the tokens as trained ones are
-        if (n_layer, d_model, n_ctx) == GPT2_SIZE:
-            E = realistic_embedding(*model.transformer.wte.weight.shape, np.random.default_rng(seed))
-            model.transformer.wte.weight.copy_(torch.from_numpy(E / np.linalg.norm(E, axis=1).mean() * GPT2_NORM))
-            real = load_file(tokenizer / "model.safetensors")
-            lacking = model.transformer.load_state_dict(real, strict=False)
-            assert not lacking.unexpected_keys, lacking.unexpected_keys
-    model.save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"):
-        shutil.copyfile(tokenizer / name, folder / name)
     return folder
 
 
