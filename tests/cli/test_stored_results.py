@@ -9,6 +9,9 @@ import pytest
 from generators import findings as all_findings
 from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
+from generators.site import report
+from generators.site.build import Made
+from generators.site.pages import Rendered
 from tests.cli.conftest import BAD_INPUT, SOME_FAILED, is_a_sentence, refused, results_of
 from tests.compute.test_results import damage
 from tests.toy_findings import toy
@@ -43,8 +46,6 @@ def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
 @pytest.fixture
 def nothing_made(monkeypatch) -> None:
     """Have no report made: bad input is found before anything is."""
-    from generators.site import report
-
     for work in ("compute_model", "make_pages", "run_mkdocs"):
         monkeypatch.setattr(report, work, lambda *_, **__: pytest.fail("something was made"))
 
@@ -66,10 +67,6 @@ def test_a_report_takes_the_place_of_nothing_else(atlas, project, nothing_made, 
 @pytest.fixture
 def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
     """Have two findings computed, of which one breaks, and nothing drawn; note what would be made into pages."""
-    from generators.site import report
-    from generators.site.build import Made
-    from generators.site.pages import Rendered
-
     noted: list[tuple[Registry, Path]] = []
 
     def breaking(inputs):

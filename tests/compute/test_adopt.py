@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from generators.base.errors import InputError
+from generators.compute import verify as room
 from generators.compute.records import StoredFinding, TensorEntry
 from generators.compute.results import Store
 from generators.compute.verify import adopt, move, verify
@@ -16,8 +17,6 @@ TODAY, OLDER = 1, 0  # versions of a finding
 @pytest.fixture
 def other(tmp_path, monkeypatch) -> Store:
     """Return another store; the atlas's one finding is `toy`, of version TODAY."""
-    from generators.compute import verify as room
-
     monkeypatch.setattr(room, "FINDINGS", (toy("toy"),))
     store = Store(tmp_path / "cache")
     store.save_model(TINY)

@@ -7,6 +7,7 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources import Places
+from generators.compute import verify as room
 from generators.compute.results import MODEL, Store
 from generators.compute.schedule import compute_model
 from generators.compute.verify import move, verify
@@ -107,8 +108,6 @@ def test_up_to_date_results_below_are_not_computed_again(tmp_path):
 
 @pytest.fixture
 def of_version_one(monkeypatch):
-    from generators.compute import verify as room
-
     monkeypatch.setattr(room, "FINDINGS", (toy("toy"), toy("other")))
 
 

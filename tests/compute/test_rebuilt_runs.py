@@ -5,6 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from generators.compute import run_text
 from generators.runner.own_samples import entropy
@@ -24,16 +28,7 @@ SAID = {
 }
 
 
-@pytest.fixture
-def transformers():
-    import transformers
-
-    return transformers
-
-
-def test_what_runs_is_what_was_measured(transformers, tmp_path):
-    import torch
-
+def test_what_runs_is_what_was_measured(tmp_path):
     (tmp_path / "gguf").mkdir()
     other.write_gpt2_gguf(tmp_path / "gguf" / "tiny.gguf", sizes=SIZES, **SAID)
     opened = opened_in(tmp_path / "gguf")
@@ -53,12 +48,12 @@ def test_what_runs_is_what_was_measured(transformers, tmp_path):
     assert again["files"] != key["files"]
 
 
-def test_without_a_tokenizer_it_is_not_run(transformers, tmp_path):
+def test_without_a_tokenizer_it_is_not_run(tmp_path):
     other.write_gpt2_gguf(tmp_path / "tiny.gguf")
     assert opened_in(tmp_path).why_no_run == run_text.NO_TOKENIZER_IN_GGUF
 
 
-def test_a_tokenizer_that_transformers_does_not_read_is_a_sentence(transformers, tmp_path):
+def test_a_tokenizer_that_transformers_does_not_read_is_a_sentence(tmp_path):
     other.write_gpt2_gguf(tmp_path / "tiny.gguf", sizes=SIZES, **SAID | {"tokenizer.ggml.model": "odd"})
     opened = opened_in(tmp_path)
     with pytest.raises(Exception, match="transformers can't read its file's tokenizer"):
@@ -70,10 +65,8 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *SIGNS]
 
 
 @pytest.fixture
-def reader_of_reactions(transformers, tmp_path):
+def reader_of_reactions(tmp_path):
     """Return the folder of an encoder in pickles, without a model_type, and that encoder as it was saved."""
-    import torch
-
     config = transformers.BertConfig(
         vocab_size=len(VOCABULARY), hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=48
     )
@@ -86,8 +79,6 @@ def reader_of_reactions(transformers, tmp_path):
 
 
 def test_a_pickled_encoder_of_reactions_is_run_on_reactions(reader_of_reactions):
-    import torch
-
     folder, original = reader_of_reactions
     opened = opened_in(folder)
     assert opened.why_no_run is None
@@ -114,11 +105,7 @@ def test_reactions_are_cut_into_signs_without_a_rest(reader_of_reactions):
     assert 2 < entropy(text.ids) < np.log(len(SIGNS))
 
 
-def test_a_model_without_its_safetensors_is_run_as_with_them(transformers, tmp_path):
-    import torch
-    from safetensors.torch import load_file
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
+def test_a_model_without_its_safetensors_is_run_as_with_them(tmp_path):
     folders = [write_checkpoint(tmp_path / name, sizes=SIZES) for name in ("whole", "pickled")]
     tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(TOKENS)}, [("t", "h")]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -11,11 +11,13 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from filelock import FileLock, Timeout
 
 from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.base.plain import content_digest, plain
 from generators.checkpoint.sources import Places
+from generators.compute import results
 from generators.compute.judged import judged_model
 from generators.compute.records import (
     HYPHEN_AS_MINUS,
@@ -307,10 +309,6 @@ def test_a_folder_that_goes_while_it_is_made_is_made_again(store, monkeypatch, g
 
 def test_the_folder_goes_while_the_lock_is_held(store, monkeypatch):
     """Were it to go after, it would take with it what the next process has begun to write."""
-    from filelock import FileLock, Timeout
-
-    from generators.compute import results
-
     held = []
     clear = results._clear
 

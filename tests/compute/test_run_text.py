@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
+import transformers
 
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.families import families
@@ -21,6 +23,7 @@ from generators.runner import run as runs
 from generators.runner.own_samples import NAME as OWN_SAMPLES
 from generators.runner.texts import HELD_OUT, encode, read_language_reference
 from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoint.oracle.model import build
 from tests.checkpoints import SMALL, write_checkpoint
 from tests.compute.harness import at_hub, opened_in
 from tests.runner.models import KINDS, write_tokenizer
@@ -47,8 +50,6 @@ def small(folder: Path, family: str = "gpt2", **config: object) -> Path:
 
 @pytest.mark.parametrize("case", TYPES.values(), ids=lambda case: case.type)
 def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
-    from tests.checkpoint.oracle.model import build
-
     build(case).save_pretrained(tmp_path)
     model = opened_in(tmp_path)
     architecture = model.checkpoint.architecture
@@ -59,8 +60,6 @@ def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
 
 
 def test_the_names_are_those_that_transformers_looks_for():
-    import transformers
-
     sources = (Path(transformers.__file__).parent / "models").glob("*/tokenization_*.py")
     fast = [text for path in sources if "(TokenizersBackend)" in (text := path.read_text("utf-8"))]
     listed = re.findall(r"VOCAB_FILES_NAMES = \{(.*?)\}", "".join(fast), re.DOTALL)
@@ -243,10 +242,6 @@ def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
 
 
 def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
-    import sentencepiece
-
-    from tests.checkpoint.oracle.model import build
-
     (tmp_path / "text").write_text(read_language_reference())
     sentencepiece.SentencePieceTrainer.train(
         input=str(tmp_path / "text"), model_prefix=str(tmp_path / "tokenizer"), vocab_size=300, model_type="bpe"

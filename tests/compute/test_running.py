@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+import torch
 
 from generators import findings as all_findings
 from generators.base.errors import InputError
@@ -140,8 +141,6 @@ def test_a_budget_that_is_none_is_a_sentence(minutes):
 def test_devices(monkeypatch):
     with pytest.raises(InputError, match="no device 'tpu'; there are cpu, cuda, auto"):
         chosen(10, "tpu", skip=False)
-    import torch
-
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert chosen(10, "auto", skip=False) == RunSettings(600, "cpu")
     with pytest.raises(InputError, match="There is no GPU here"):

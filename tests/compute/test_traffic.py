@@ -27,6 +27,7 @@ from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
 from tests.checkpoint.fake_hub import HubServer
 from tests.checkpoint.oracle.cases import OracleCase
+from tests.checkpoint.oracle.model import build
 from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama, write_checkpoint, write_json
 from tests.cli.conftest import results_of
 from tests.compute.harness import at_hub, model_in
@@ -265,8 +266,6 @@ def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake, store, monke
 
 
 def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake, store, monkeypatch):
-    from tests.checkpoint.oracle.model import build
-
     folder = fake.repository("owner/tiny")
     build(OracleCase("vit", config={"image_size": 64, "intermediate_size": 2048})).save_pretrained(folder)
     monkeypatch.setattr(all_findings, "FINDINGS", (CHANNELS, STREAM))

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from generators.base.architecture import Architecture
 from generators.runner.texts import TextWindows
@@ -44,9 +47,6 @@ def architecture(kind: Kind, **changed: Any) -> Architecture:
 
 def write_model(folder: Path, kind: Kind, *, head: bool = True) -> Path:
     """Write a random model with its tokenizer; weights are large enough for positions to matter."""
-    import torch
-    import transformers
-
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(kind.model_type, **kind.settings)
     if not head:
@@ -65,8 +65,6 @@ def write_model(folder: Path, kind: Kind, *, head: bool = True) -> Path:
 
 def write_tokenizer(folder: Path, kind: Kind) -> None:
     """Write a tokenizer of single characters; an encoder's puts [CLS] and [SEP] around a text."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
     special = ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     known = special + [chr(code) for code in range(ord("a"), ord("z") + 1)]
     tokenizer = Tokenizer(models.WordLevel({token: i for i, token in enumerate(known)}, "[UNK]"))

@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 import pytest
+import torch
+import transformers
 from safetensors.numpy import load_file, save_file
 
 from generators.runner import CannotRunError, open_model, opening
@@ -113,8 +115,6 @@ def test_a_library_that_is_not_installed(folder, monkeypatch, package):
 
 
 def test_a_device_that_is_not_there(folder):
-    import torch
-
     if torch.cuda.is_available():
         pytest.skip("there is one here")
     with pytest.raises(CannotRunError, match="no such device"):
@@ -130,8 +130,6 @@ def test_half_precision_is_run_in_single(folder):
 
 
 def test_shards(folder):
-    import transformers
-
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     (folder / "model.safetensors").unlink()
     model.save_pretrained(folder, max_shard_size="20KB")

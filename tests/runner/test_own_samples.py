@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from generators.base.plain import content_digest
+from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 from generators.runner import CannotRunError, own_samples
 from tests.compute.harness import opened_in
 from tests.conftest import ROOT
@@ -100,8 +101,6 @@ def test_held_out_tokens_come_first():
 
 
 def test_samples_are_cached_by_the_weights_and_damaged_ones_are_made_again(monkeypatch):
-    from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
-
     first = registered("third-party/gpt2-basic-486").run.text
     monkeypatch.setattr(own_samples, "written_by", lambda run: pytest.fail("it was written again"))
     assert registered("third-party/gpt2-basic-486").run.text.sha256 == first.sha256

@@ -6,7 +6,7 @@ import torch
 
 from generators import options
 from generators.base import runs
-from generators.runner import CannotRunError, budget
+from generators.runner import CannotRunError, budget, modules
 from tests.runner.models import KINDS, LAYERS, D, N, V, as_windows, by_stage, last_states, random_ids
 
 N_IDS = 24
@@ -256,9 +256,8 @@ def test_one_number_is_held_and_nothing_else(opened, name):
     assert not np.array_equal(seen[2], before[2])
 
 
-def test_a_number_that_is_held_gives_the_loss_of_a_plain_hook(opened):
-    run = opened("gpt2")
-    ids = random_ids(3, N_IDS)
+def test_a_number_that_is_held_gives_the_loss_of_a_plain_hook(opened, anew):
+    run, ids = anew("gpt2"), random_ids(3, N_IDS)
     values = np.full((LAYERS + 1, N_IDS, 1), np.nan)
     values[1, 0] = 0.0
 
@@ -268,13 +267,8 @@ def test_a_number_that_is_held_gives_the_loss_of_a_plain_hook(opened):
     run.stage_means(ids)  # what is kept lets the changed run begin at the block
     with run.held([4], values, last=False):
         found = run.loss(as_windows(ids)).per_window()
-    handle = run._model.transformer.h[1].register_forward_pre_hook(hook)
-    with torch.inference_mode():
-        logits = run._model(torch.as_tensor(ids, dtype=torch.long)).logits
-    handle.remove()
-    wanted = torch.as_tensor(ids[:, 1:], dtype=torch.long)
-    costs = torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), wanted, reduction="none").mean(dim=1)
-    np.testing.assert_allclose(found, costs.numpy(), rtol=1e-5)
+    with modules.hooked([opened("gpt2")._model.transformer.h[1].register_forward_pre_hook(hook)]):
+        np.testing.assert_allclose(found, opened("gpt2").loss(as_windows(ids)).per_window(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["encoder", "gpt2"])

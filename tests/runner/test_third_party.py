@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
 from generators.runner import own_samples
 from generators.runner.texts import window_length
@@ -31,8 +32,6 @@ def greedy(run, ids, count):
 
 
 def test_stories260k_goes_on_as_llama2_c_shows():
-    from tokenizers import Tokenizer
-
     tokenizer = Tokenizer.from_file(str(THIRD_PARTY / "stories260k" / "tokenizer.json"))
     written = tokenizer.decode(greedy(run("stories260k"), tokenizer.encode("Once upon a time").ids, 60))
     assert written.startswith(STORY)
