@@ -44,27 +44,6 @@ def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
 
 
 @pytest.fixture
-def nothing_made(monkeypatch) -> None:
-    """Have no report made: bad input is found before anything is."""
-    for work in ("compute_model", "make_pages", "run_mkdocs"):
-        monkeypatch.setattr(report, work, lambda *_, **__: pytest.fail("something was made"))
-
-
-@pytest.mark.parametrize("model", ["nonsense", "./nowhere", "<script>"])
-def test_a_report_on_what_is_no_model_is_a_sentence(atlas, project, nothing_made, model):
-    refused(atlas("report", model))
-    assert not (project / "report").exists()
-
-
-@pytest.mark.parametrize("taken", ["my-thesis", "my-thesis/chapter-1.txt"])
-def test_a_report_takes_the_place_of_nothing_else(atlas, project, nothing_made, taken):
-    (project / taken).parent.mkdir(exist_ok=True)
-    (project / taken).write_text("years of work")
-    assert "is no report; name another" in refused(atlas("report", "./good", "--output", "my-thesis"))
-    assert (project / taken).read_text() == "years of work"
-
-
-@pytest.fixture
 def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
     """Have two findings computed, of which one breaks, and nothing drawn; note what would be made into pages."""
     noted: list[tuple[Registry, Path]] = []

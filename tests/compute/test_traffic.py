@@ -13,7 +13,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.config import WEIGHTS
 from generators.checkpoint.sources import Hub, Places
 from generators.compute import reconcile, running
-from generators.compute.records import ModelRecord, SourceRecord
+from generators.compute.records import SourceRecord
 from generators.compute.results import UP_TO_DATE, Store
 from generators.compute.schedule import compute_model, compute_models
 from generators.compute.summary import Outcome
@@ -32,8 +32,6 @@ from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama,
 from tests.cli.conftest import results_of
 from tests.compute.harness import at_hub, model_in
 from tests.runner.models import KINDS, write_tokenizer
-
-MOST_OVER = 1.03
 
 
 def nothing(_: Inputs) -> Measurements:
@@ -56,15 +54,9 @@ class SaysAll(Display):
         self.report(line)
 
 
-def computed(store: Store, *findings: Finding, lines: list[str] | None = None, **settings) -> Outcome:
-    return compute_model(
-        at_hub(),
-        Places(hub=Hub()),
-        store,
-        SaysAll((lines if lines is not None else []).append),
-        findings or None,
-        running.RunSettings(**{"skip": True, **settings}),
-    )
+def computed(store: Store, *findings: Finding, display: Display | None = None, skip: bool = True) -> Outcome:
+    settings = running.RunSettings(skip=skip)
+    return compute_model(at_hub(), Places(hub=Hub()), store, display, findings or None, settings)
 
 
 def with_tokenizer(fake: HubServer) -> Path:
@@ -74,14 +66,8 @@ def with_tokenizer(fake: HubServer) -> Path:
     return folder
 
 
-def with_memory(free: int, total: int) -> list[tuple]:
-    return [("psutil.virtual_memory", lambda: SimpleNamespace(available=free, total=total))]
-
-
-def record(store: Store) -> ModelRecord:
-    found = store.model("tiny")
-    assert found is not None
-    return found
+def with_memory(free: int, total: int) -> tuple:
+    return "psutil.virtual_memory", lambda: SimpleNamespace(available=free, total=total)
 
 
 def tensors_read(store: Store, *findings: str) -> int:
@@ -104,12 +90,12 @@ def llama_like(folder, d=256, layers=8, tokens=12000) -> None:
 def test_what_findings_read_comes_at_once_and_next_to_nothing_else(fake, store, made):
     folder, lines = fake.repository("owner/tiny"), []
     made(folder)
-    assert computed(store, lines=lines).computed
+    assert computed(store, display=SaysAll(lines.append)).computed
     assert sum(line.startswith("owner/tiny: reading from the hub: ") for line in lines) == 1
-    traffic = record(store).traffic
+    traffic = store.model("tiny").traffic
     assert traffic.needed == tensors_read(store, *(finding.name for finding in READING))
     assert traffic.fetched == fake.sent
-    assert traffic.needed <= traffic.fetched <= MOST_OVER * traffic.needed
+    assert traffic.needed <= traffic.fetched <= 1.03 * traffic.needed
     assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
 
 
@@ -128,19 +114,19 @@ def test_what_is_stored_stays_as_it_is_stored(fake, store, tmp_path, monkeypatch
 def test_computed_anew_from_the_cache_the_bytes_that_came_stay(fake, store):
     write_checkpoint(fake.repository("owner/tiny"))
     computed(store, GAINS)
-    first = record(store).traffic
+    first = store.model("tiny").traffic
     store.remove_finding("tiny", "gains")
     assert computed(store, GAINS).computed == ("gains",)
-    assert record(store).traffic == first
+    assert store.model("tiny").traffic == first
     computed(store, GAINS, QUICK)
-    now = record(store).traffic
+    now = store.model("tiny").traffic
     assert now.needed == tensors_read(store, "gains", "attention") > first.needed
     assert now.fetched == fake.sent - first.fetched
 
 
 def test_of_a_folder_no_traffic_is_recorded(store, tmp_path):
     compute_model(model_in(write_checkpoint(tmp_path / "tiny")), Places(), store, findings=(GAINS,))
-    assert record(store).traffic is None
+    assert store.model("tiny").traffic is None
 
 
 def test_a_tensor_that_is_damaged_is_still_a_sentence(fake, store):
@@ -177,7 +163,7 @@ def test_of_a_model_that_is_as_it_was_the_commit_is_asked_for_and_nothing_else(r
 
 @pytest.mark.parametrize("of_a_folder", [False, True])
 def test_what_is_remembered_goes_with_results_that_another_store_takes_over(remembered, store, tmp_path, of_a_folder):
-    other, model = Store(tmp_path / "other"), record(store)
+    other, model = Store(tmp_path / "other"), store.model("tiny")
     assert adopt(other, store) == ["tiny/attention", "tiny/gains"]
     if of_a_folder:  # the same results, computed from a folder
         (other.root / "tiny" / UP_TO_DATE).unlink()
@@ -220,8 +206,8 @@ OF_MACHINE = ("generators.compute.memory.of_machine", lambda: 1 << 40)
 @pytest.mark.parametrize(
     ("patches", "reason", "is_settled"),
     [
-        ([OF_MACHINE, *with_memory(1_000, 20_000_000)], "more than is free", False),
-        ([OF_MACHINE, *with_memory(1_000, 2_000)], "memory", True),
+        ([OF_MACHINE, with_memory(1_000, 20_000_000)], "more than is free", False),
+        ([OF_MACHINE, with_memory(1_000, 2_000)], "memory", True),
         ([("generators.compute.running.opened_model", no_memory)], "not enough memory", False),
         ([], "only 27 different tokens", True),
     ],
@@ -252,17 +238,17 @@ def test_for_a_run_files_come_whole_and_once(fake, store, monkeypatch):
     folder = with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     computed(store, skip=False)
-    traffic, size = record(store).traffic, (folder / WEIGHTS).stat().st_size
+    traffic, size = store.model("tiny").traffic, (folder / WEIGHTS).stat().st_size
     assert size <= traffic.fetched == fake.sent < 1.1 * size + 5000  # and the header, which said what is in it
 
 
 def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake, store, monkeypatch):
     with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
-    monkeypatch.setattr(*with_memory(10_000, 16 << 30)[0])
+    monkeypatch.setattr(*with_memory(10_000, 16 << 30))
     computed(store, skip=False)
     assert "needs about 0.0 GiB of memory, more than is free" in store.finding("tiny", "stream").reason
-    assert record(store).traffic.needed == tensors_read(store, "gains")
+    assert store.model("tiny").traffic.needed == tensors_read(store, "gains")
 
 
 def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake, store, monkeypatch):
