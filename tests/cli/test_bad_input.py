@@ -236,14 +236,9 @@ def test_a_report_on_a_broken_checkpoint_is_a_sentence_and_the_old_report_stays(
 
 # To a terminal, a page, or a path, and those that are too long or no text.
 HOSTILE_NAMES = [
-    "../nowhere",
-    "../../etc/passwd",
-    "/etc/passwd",
-    "<script>alert(1)</script>",
-    "a\x1b[31mb",
-    "a\nb\r\x07",
+    *("../nowhere", "../../etc/passwd", "/etc/passwd", "<script>alert(1)</script>", "a\x1b[31mb", "a\nb\r\x07"),
+    *("a\x00b", "", " ", "x" * 5000, "own--er/model", "\udcff"),
 ]
-HOSTILE_NAMES += ["a\x00b", "", " ", "x" * 5000, "own--er/model", "\udcff"]
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
@@ -272,23 +267,14 @@ def test_folders_with_hostile_names_become_slugs(atlas, project):
     assert json.loads(atlas("show", "model", "--json").out)["model"]["source"]["place"] == "model-\ufffd"
 
 
-BROKEN_REGISTRIES = [b"- [", b"\xff", b"- name: ../x\n  title: x"]
-EVERY = ("compute", "models", "compute good", "show away")
-
-
-@pytest.mark.parametrize(
-    ("command", "content"),
-    [
-        ("compute", None),  # `compute NAME` needs none: it may be a folder or a hub id
-        ("models", None),
-        *((command, content) for command in EVERY for content in BROKEN_REGISTRIES),
-    ],
-)
-def test_a_broken_registry_is_a_sentence(atlas, unharmed, command, content):
-    (unharmed / "models.yml").unlink()
-    if content is not None:
+@pytest.mark.parametrize("command", ["compute", "models", "compute good", "show away"])
+def test_a_broken_registry_is_a_sentence(atlas, unharmed, command):
+    for content in (b"- [", b"\xff", b"- name: ../x\n  title: x"):
         (unharmed / "models.yml").write_bytes(content)
-    assert "The registry models.yml " in refused(atlas(*command.split()))
+        assert "The registry models.yml " in refused(atlas(*command.split()))
+    (unharmed / "models.yml").unlink()
+    if " " not in command:  # a model that is named may be a folder or on the hub
+        assert "The registry models.yml " in refused(atlas(command))
 
 
 def test_a_folder_needs_no_registry_unless_one_is_named(atlas, project):
