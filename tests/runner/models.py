@@ -89,7 +89,7 @@ def by_stage(shown: Callable[..., Any], ids: np.ndarray, **options: Any) -> dict
 def joined(shown: Callable[..., Any], ids: np.ndarray) -> np.ndarray:
     """Return what `run.logits` and others show of windows, all joined."""
     parts: list[np.ndarray] = []
-    shown(ids, lambda _, values: parts.append(np.array(values)))
+    shown(ids, lambda _, values: parts.append(np.asarray(values).copy()))
     return np.concatenate(parts)
 
 

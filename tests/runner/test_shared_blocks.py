@@ -9,22 +9,18 @@ from generators.compute import plan
 from generators.findings import FINDINGS
 from generators.runner import modules, open_model
 from tests.compute.harness import opened_in
-from tests.runner.models import BERT, LAYERS, D, Kind, architecture, last_states, random_ids, write_model
+from tests.runner.models import BERT, LAYERS, D, Kind, by_stage, joined, last_states, random_ids
 
 N_IDS, AT, HEAD = 16, 1, 2
 ALBERT = Kind("albert", False, "embeddings.position_embeddings.weight", {**BERT, "embedding_size": D // 2})
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_model(tmp_path_factory.mktemp("albert"), ALBERT)
-
-
-@pytest.fixture(scope="module")
-def both(folder):
+def both(opened):
     """Return a model as the atlas runs it, and as transformers does."""
-    run = open_model(folder, architecture(ALBERT, d_embedding=D // 2), position_tensor=ALBERT.tensor)
-    return run, transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    first = opened("albert", ALBERT, d_embedding=D // 2)
+    run = open_model(first._folder, first.architecture, position_tensor=ALBERT.tensor)
+    return run, transformers.AutoModel.from_pretrained(first._folder, attn_implementation="eager").eval()
 
 
 def uses(model, ids, use):
@@ -117,9 +113,9 @@ def test_all_blocks_share_their_numbers_and_count_once_per_use(both):
     assert run.operations(N_IDS) >= 2.0 * N_IDS * LAYERS * block
 
 
-def test_findings_about_weights_measure_the_block_once(folder):
+def test_findings_about_weights_measure_the_block_once(both):
     named = {finding.name: finding for finding in FINDINGS}
-    opened = opened_in(folder)
+    opened = opened_in(both[0]._folder)
     record = plan.prepare(opened, []).record
     assert (record.n_layer, record.shares_block) == (LAYERS, True)
     measured = named["gains"].measure(plan.inputs(named["gains"], opened))
