@@ -160,7 +160,7 @@ class Processes(Workers):
         super().__init__(display)
         self._names = [str(number) for number in range(1, count + 1)]
         self._memory = free_memory() if memory is None else memory
-        threads = threads_of(count, os.cpu_count() or 1)
+        threads = max(1, (os.cpu_count() or 1) // count)  # of BLAS; what is measured is measured with one
         self._environment = {name: str(threads) for name in THREADS if name not in os.environ}
         self._here: dict[str, tuple[Executor, Connection]] = {}
         self._given: dict[str, Future[Answer]] = {}  # worker -> its last job
@@ -226,14 +226,6 @@ def open_files() -> int:
         return sys.maxsize
     soft, _ = getrlimit(RLIMIT_NOFILE)
     return sys.maxsize if soft == RLIM_INFINITY else soft
-
-
-def threads_of(jobs: int, cores: int) -> int:
-    """Return how many threads of BLAS each process may have: one, unless there are more cores than jobs.
-
-    What is measured is measured with one in any case, so that results are the same to the last bit.
-    """
-    return max(1, cores // jobs)
 
 
 _speaking: Connection | None = None  # connection from a worker process to its parent

@@ -17,7 +17,7 @@ import pytest
 from generators.base.display import Display
 from generators.base.progress import silent
 from generators.compute import executors
-from generators.compute.executors import Processes, threads_of
+from generators.compute.executors import Processes
 from generators.compute.results import Store
 from generators.compute.verify import verify
 from tests.compute.harness import ONLY, heeding_ctrl_c, started, stored, with_expected
@@ -140,11 +140,6 @@ def test_processes_end_with_the_one_that_started_them(place):
     assert alive == []
 
 
-@pytest.mark.parametrize(("jobs", "cores", "threads"), [(1, 8, 8), (3, 8, 2), (8, 8, 1), (16, 8, 1)])
-def test_one_thread_each_unless_there_are_more_cores_than_jobs(jobs, cores, threads):
-    assert threads_of(jobs, cores) == threads
-
-
 def test_jobs_share_the_memory_that_is_free(monkeypatch):
     monkeypatch.setattr(executors, "free_memory", lambda: 100)
     workers = Processes(Display(silent), 2)
@@ -154,14 +149,16 @@ def test_jobs_share_the_memory_that_is_free(monkeypatch):
     assert not workers.admits("2", 41)
 
 
-def test_what_the_user_said_of_threads_stays(monkeypatch):
+@pytest.mark.parametrize(("jobs", "threads"), [(3, "2"), (16, "1")])
+def test_processes_share_the_cores_and_what_the_user_said_of_threads_stays(monkeypatch, jobs, threads):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    workers = Processes(Display(silent), os.cpu_count() or 1)
+    workers = Processes(Display(silent), jobs)
     workers._start("1")
     found = workers._here["1"][0].submit(_threads).result()
     workers.close()
-    assert found == {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "1"}
+    assert found == {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": threads}
 
 
 def _threads():

@@ -20,18 +20,23 @@ MEASURED = ("channels", "token_svd")
 TOO_MUCH = 2.5  # times what is taken
 
 
+E, P = 3000 * 32, 64 * 32  # numbers in the embeddings of tokens and positions
+
+
+def of_numbers(count):
+    """Return the bytes that a finding takes of the two largest tensors, the stream and all tokens."""
+    return int(1.5 * 4 * count + 6 * 8 * 32**2 + 2048 * 3000)
+
+
 @pytest.fixture
 def folder(tmp_path):
     return write_checkpoint(tmp_path / "made-up", sizes=SIZES)
 
 
 def test_what_is_needed_is_told_from_the_largest_tensors_without_reading_any(folder, monkeypatch):
-    E, P, d = 3000 * 32, 64 * 32, 32
-    expected = memory.BASE + int(1.5 * 4 * (E + P) + 6 * 8 * d**2 + 2048 * 3000)
-    assert memory.to_measure(BY_NAME["helix"], opened_in(folder)) == expected
+    assert memory.to_measure(BY_NAME["helix"], opened_in(folder)) == memory.BASE + of_numbers(E + P)
     weights = [finding for finding in FINDINGS if RUN not in finding.needs]
-    expected = memory.BASE + int(1.5 * 4 * 3000 * 32 + 6 * 8 * 32**2 + 2048 * 3000)
-    assert memory.to_plan(weights, opened_in(folder)) == expected
+    assert memory.to_plan(weights, opened_in(folder)) == memory.BASE + of_numbers(E)
     model = opened_in(folder)
     monkeypatch.setattr(type(model.files), "parts", lambda *arguments: pytest.fail("a tensor was read"))
     for finding in FINDINGS:
@@ -44,17 +49,18 @@ def test_a_finding_that_runs_needs_the_whole_model_and_its_batches(folder):
     numbers = sum(prod(tensor.shape) for tensor in tensors_of("gpt2", SIZES).values())
     weights = memory.to_measure(BY_NAME["helix"], opened_in(folder)) - memory.BASE
     batches = memory.BATCHES * memory.BATCH_BYTES
-    small = int(1.5 * 4 * (64 * 32) + 6 * 8 * 32**2 + 2048 * 3000)  # of P alone
-    assert small < weights
+    assert of_numbers(P) < weights
     kept = 4 * memory.KEPT_WINDOWS * SIZES.n_ctx * (SIZES.n_layer + 2) * SIZES.d_model
-    expected = memory.RUN_BASE + small + int(1.5 * 4 * numbers) + batches + kept
+    expected = memory.RUN_BASE + of_numbers(P) + int(1.5 * 4 * numbers) + batches + kept
     assert memory.to_measure(BY_NAME["stream"], opened_in(folder)) == expected
-    assert memory.to_measure(BY_NAME["stream"], opened_in(folder, RunSettings(skip=True))) == memory.BASE + small
+    assert memory.to_measure(
+        BY_NAME["stream"], opened_in(folder, RunSettings(skip=True))
+    ) == memory.BASE + of_numbers(P)
 
 
 def test_what_is_absent_needs_nothing_and_more_tokens_need_more(tmp_path):
     folder = write_checkpoint(tmp_path / "partial", sizes=SIZES, without=("wpe.weight", "wte.weight"))
-    assert memory.to_measure(BY_NAME["helix"], opened_in(folder)) == memory.BASE + (6 * 8 * 32**2 + 2048 * 3000)
+    assert memory.to_measure(BY_NAME["helix"], opened_in(folder)) == memory.BASE + of_numbers(0)
     needs = []
     for rows in (3000, 300_000):
         sizes = Sizes(n_layer=1, n_head=1, d_model=16, n_ctx=16, vocab_size=rows)
