@@ -211,7 +211,6 @@ def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cach
 def of_outdated(
     outdated: Mapping[Model, Sequence[str]], named: Sequence[str], places: Places, settings: RunSettings
 ) -> str:
-    """Return which results are of an older version, and what computing them anew takes."""
     findings = list(dict.fromkeys(name for names in outdated.values() for name in names))
     seconds = sum(of_findings(model, names, places, settings) for model, names in outdated.items())
     return (

@@ -241,8 +241,7 @@ def _start_worker(speaking: Connection, parent: int) -> None:
     process_executor._USE_PSUTIL = False
 
 
-def _nothing() -> None:
-    """Do nothing: starts the process."""
+def _nothing() -> None: ...
 
 
 def _perform(job: Job) -> Answer:

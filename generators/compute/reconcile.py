@@ -156,7 +156,6 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
 
 
 def _of_other_weights(prepared: "Prepared", stored: list[StoredFinding]) -> list[str]:
-    """Return the findings that were measured from other tensors of the same names."""
     now = {tensor.name: tensor for planned in prepared.plans for tensor in planned.tensors.values()}
     return [each.finding for each in stored if any(now.get(t.name, t) != t for t in each.tensors.values())]
 

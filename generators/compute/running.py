@@ -210,7 +210,6 @@ def transcribed(folder: Path, text: TokenizedText) -> TokenizedText:
 
 
 def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":
-    """Return the choice of text for a model, cached by its weights and files."""
     made_by = {name: metadata.version(name) for name in (*LIBRARIES, *run_text.libraries(files))}
     made_from = {**depends_on(files, checkpoint), "libraries": made_by, "version": SAMPLES_VERSION}
     cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(made_from))

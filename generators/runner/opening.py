@@ -189,7 +189,6 @@ def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tupl
 
 
 def _from_tensors(tensors: Tensors, kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """Return a model made from its config with these tensors, and the names of those that it lacks."""
     import torch
     import transformers
 

@@ -44,10 +44,6 @@ def write_words(folder: Path, tokens: list[str]) -> None:
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *tokens]))
 
 
-def small(folder: Path, family: str = "gpt2", **config: object) -> Path:
-    return write_checkpoint(folder, family, config=config)
-
-
 @pytest.mark.parametrize("case", TYPES.values(), ids=lambda case: case.type)
 def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
     build(case).save_pretrained(tmp_path)
@@ -86,42 +82,37 @@ def test_a_tokenizer_is_a_whole_vocabulary(tmp_path, there, read):
     assert set(run_text.tokenizer_files(in_folder(tmp_path))) == read
 
 
-def depends_on(folder: Path) -> dict[str, object]:
-    return running.depends_on(in_folder(folder), open_checkpoint(in_folder(folder)))
-
-
 def test_older_files_are_in_the_key_where_they_are_read_and_only_there(tmp_path):
-    small(tmp_path)
+    write_checkpoint(tmp_path)
     write_pairs(tmp_path)
-    older = depends_on(tmp_path)["files"]
+    older = opened_in(tmp_path).depends_on(RUN)["files"]
     assert {"vocab.json", "merges.txt"} <= set(older)
     write_tokenizer(tmp_path, KINDS["gpt2"])
-    newer, ids = depends_on(tmp_path), encode(tmp_path, "abc")
+    newer, ids = opened_in(tmp_path).depends_on(RUN), encode(tmp_path, "abc")
     (tmp_path / "vocab.json").unlink()
     (tmp_path / "merges.txt").write_text("other")
-    assert depends_on(tmp_path) == newer
+    assert opened_in(tmp_path).depends_on(RUN) == newer
     assert encode(tmp_path, "abc") == ids
 
 
 def refused(folder: Path) -> str:
-    files = in_folder(folder)
     with pytest.raises(CannotRunError) as refusal:
-        running.opened_model(files, open_checkpoint(files), "cpu")
+        _ = opened_in(folder).run
     return str(refusal.value)
 
 
 def test_text_that_is_mostly_unknown_or_of_few_tokens_is_refused(tmp_path):
     words = sorted(set(re.findall(r"\b[a-z]{2,}\b", read_language_reference())))
-    write_words(small(tmp_path / "bert", "bert"), words[::10])
+    write_words(write_checkpoint(tmp_path / "bert", "bert"), words[::10])
     assert re.search(r"\b[5-9]\d% of the tokens of the text are unknown", refused(tmp_path / "bert"))
-    write_pairs(small(tmp_path / "gpt2"), LETTERS[:40])
+    write_pairs(write_checkpoint(tmp_path / "gpt2"), LETTERS[:40])
     assert "makes the text into only" in refused(tmp_path / "gpt2")
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_files_of_another_tokenizer_are_no_tokenizer(tmp_path, family):
     """Transformers looks for the files of the type's own tokenizer, and makes an empty one without them."""
-    small(tmp_path, family)
+    write_checkpoint(tmp_path, family)
     if family == "bert":
         write_pairs(tmp_path)
     else:
@@ -131,7 +122,7 @@ def test_files_of_another_tokenizer_are_no_tokenizer(tmp_path, family):
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_text_that_is_known_is_not(tmp_path, family):
-    small(tmp_path, family)
+    write_checkpoint(tmp_path, family)
     continued = [f"##{letter}" for letter in LETTERS]
     if family == "bert":
         write_words(tmp_path, [*LETTERS, *continued])
@@ -164,14 +155,14 @@ DAMAGED = {
 
 @pytest.mark.parametrize("write", DAMAGED.values(), ids=DAMAGED)
 def test_a_carried_text_that_is_no_array_is_a_sentence(tmp_path, write):
-    small(tmp_path)
+    write_checkpoint(tmp_path)
     write(tmp_path / HELD_OUT)
     assert re.fullmatch(rf"The model can't be run: {HELD_OUT} can't be read \(.+\)\.", refused(tmp_path))
 
 
 @pytest.mark.parametrize(("around", "said"), [(2**31 + 5, "the id 2147483653"), (300, "beyond the vocabulary of")])
 def test_tokens_around_the_text_that_the_model_lacks_are_a_sentence(tmp_path, around, said):
-    small(tmp_path)
+    write_checkpoint(tmp_path)
     write_tokenizer(tmp_path, KINDS["gpt2"])
     path = tmp_path / "tokenizer.json"
     content = json.loads(path.read_text())
@@ -195,8 +186,7 @@ def test_the_text_is_tokenized_once(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "_tokenizer", lambda folder: opened.append(folder) or real(folder))
     read, choose = [], runs.known_text
     monkeypatch.setattr(runs, "known_text", lambda run, text: read.append(text) or choose(run, text))
-    files = in_folder(tmp_path)
-    run = running.opened_model(files, open_checkpoint(files), "cpu")
+    run = opened_in(tmp_path).run
     assert run.text is run.text
     assert run.text.name == OWN_SAMPLES, "random weights can't read it, so they write what they are run on"
     [shipped] = read
@@ -211,7 +201,7 @@ def files_at_hub() -> Files:
 
 
 def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
-    folder = small(fake.repository("owner/tiny"))
+    folder = write_checkpoint(fake.repository("owner/tiny"))
     write_pairs(folder)
     files = files_at_hub()
     fake.asked.clear()
@@ -220,7 +210,7 @@ def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
 
 
 def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fake):
-    write_pairs(small(fake.repository("owner/tiny")))
+    write_pairs(write_checkpoint(fake.repository("owner/tiny")))
     files = files_at_hub()
     (fake.repository("owner/tiny") / "merges.txt").unlink()
     with pytest.raises(CannotRunError, match=r"merges\.txt, .*couldn't be downloaded") as refusal:
@@ -229,7 +219,7 @@ def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fak
 
 
 def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
-    folder = small(fake.repository("owner/tiny"))
+    folder = write_checkpoint(fake.repository("owner/tiny"))
     (folder / "tokenizer.model").write_bytes(b"\n")
     monkeypatch.setattr(run_text, "_is_installed", lambda module: module == "sentencepiece")
     assert "tokenizer.model, and reading that takes protobuf: pip install protobuf" in run_text.why_no_text(
