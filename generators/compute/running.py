@@ -133,18 +133,17 @@ def may_pass(reason: str | None) -> bool:
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
-    found = {name: files.content(name) for name in _read(files)}
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None}
+    if files.is_gguf:
+        tokens = {key: value for key, value in files.settings().items() if key.startswith("tokenizer.")}
+        digests = {"GGUF": content_digest({"config": files.config(), **tokens})}
+    else:
+        found = {name: files.content(name) for name in _read(files)}
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None}
     return {
-        "files": {"GGUF": _digest_of_gguf(files)} if files.is_gguf else digests,
+        "files": digests,
         "weights": {role: checkpoint.content(role) for role in checkpoint},
         "text": run_text.shipped_digest(files),
     }
-
-
-def _digest_of_gguf(files: Files) -> str:
-    tokens = {key: value for key, value in files.settings().items() if key.startswith("tokenizer.")}
-    return content_digest({"config": files.config(), **tokens})
 
 
 def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
