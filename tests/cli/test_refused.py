@@ -22,8 +22,7 @@ from tests.cli.conftest import BAD_INPUT, refused
 def test_a_setting_that_can_be_none_is_named(atlas, monkeypatch, tmp_path, variable, value):
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path))
     monkeypatch.setenv(variable, value)
-    run = atlas("cache")
-    assert (run.code, variable in run.err) == (BAD_INPUT, True)
+    assert variable in refused(atlas("cache"))
 
 
 def test_infinitely_many_gigabytes_are_no_limit(atlas, monkeypatch, tmp_path):
@@ -101,17 +100,6 @@ def test_results_of_other_weights_of_one_name_are_said(atlas, tmp_path):
     for command in (("verify",), ("show", "same")):
         run = atlas(*command, *results)
         assert (run.code, "of different weights: channels and gains" in run.err) == (1, True)
-
-
-def test_a_folder_in_which_nothing_can_be_made_is_a_sentence(atlas, tmp_path):
-    run = atlas("compute", write_checkpoint(tmp_path / "tiny"), "--only", "gains", "--results", "/proc")
-    assert (run.code, "can't be written" in run.err) == (1, True)
-
-
-def test_aliases_of_aliases_cost_render_nothing(atlas, tmp_path):
-    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]", *(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10))]
-    (tmp_path / "models.yml").write_text("\n".join(lines))
-    assert atlas("render", "--registry", tmp_path / "models.yml", "--results", tmp_path / "none").code == BAD_INPUT
 
 
 def test_a_width_that_no_terminal_has_is_no_width(atlas, monkeypatch):
