@@ -101,8 +101,8 @@ def model_in(folder: Path, name: str = "tiny", **fields: Any) -> Model:
     return Model(name=name, title=name.title(), sources=(FolderSource(folder=folder),), **fields)
 
 
-def at_hub(**fields: Any) -> Model:
-    return Model(name="tiny", title="Tiny", sources=(HubSource(hub="owner/tiny"),), **fields)
+def at_hub() -> Model:
+    return Model(name="tiny", title="Tiny", sources=(HubSource(hub="owner/tiny"),))
 
 
 def opened_in(folder: Path, settings: RunSettings = AS_USUAL, **fields: Any) -> Opened:

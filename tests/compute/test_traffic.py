@@ -147,10 +147,10 @@ def remembered(fake: HubServer, store, tmp_path, monkeypatch) -> HubServer:
     return fake
 
 
-def computed_all(store: Store, **fields) -> dict[str, str]:
+def computed_all(store: Store) -> dict[str, str]:
     """Compute the model, and return why it could not be used."""
     settings = running.RunSettings(skip=True)
-    return compute_models([at_hub(**fields)], Places(hub=Hub()), store, settings=settings, named=True).unavailable
+    return compute_models([at_hub()], Places(hub=Hub()), store, settings=settings, named=True).unavailable
 
 
 def test_of_a_model_that_is_as_it_was_the_commit_is_asked_for_and_nothing_else(remembered, store, tmp_path):
@@ -174,24 +174,20 @@ def test_what_is_remembered_goes_with_results_that_another_store_takes_over(reme
     assert len(remembered.asked) == 1
 
 
-@pytest.mark.parametrize("change", ["commit", "entry", "declared", "library", "memory", "result"])
-def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, change):
-    fields = {}
-    if change == "commit":
-        monkeypatch.setattr("tests.checkpoint.fake_hub.COMMIT", "0ddba11" * 5 + "0ddba")
-    elif change == "entry":
-        fields = {"notes": "What else is known."}
-    elif change == "result":
-        store.remove_finding("tiny", "gains")
-    else:
-        reconcile._here.cache_clear()
-        place, other = {
-            "declared": ("generators.base.digests.of_files", lambda paths, root: "changed"),
-            "library": ("generators.compute.reconcile._version", lambda name: "0"),
-            "memory": ("generators.compute.memory.of_machine", lambda: 1 << 40),
-        }[change]
-        monkeypatch.setattr(place, other)
-    computed_all(store, **fields)
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [
+        ("tests.checkpoint.fake_hub.COMMIT", "0ddba11" * 5 + "0ddba"),
+        ("generators.base.digests.of_files", lambda paths, root: "changed"),
+        ("generators.compute.reconcile._version", lambda name: "0"),
+        ("generators.compute.memory.of_machine", lambda: 1 << 40),
+    ],
+    ids=["commit", "declared", "library", "memory"],
+)
+def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, place, other):
+    reconcile._here.cache_clear()
+    monkeypatch.setattr(place, other)
+    computed_all(store)
     reconcile._here.cache_clear()
     assert any(asked.path.endswith(WEIGHTS) for asked in remembered.asked)
 
