@@ -65,10 +65,6 @@ def weights(change: Callable[[bytes], bytes]) -> Harm:
     return lambda folder: (folder / WEIGHTS).write_bytes(change((folder / WEIGHTS).read_bytes()))
 
 
-def header_length(length: int) -> Harm:
-    return weights(lambda content: struct.pack("<Q", length) + content[8:])
-
-
 def tensor(name: str, values: np.ndarray) -> Harm:
     return lambda folder: write_checkpoint(folder, changed={name: values}, dtype=None)
 
@@ -120,7 +116,7 @@ BROKEN = {
     "shape-not-its-bytes": (header(lambda h: h["wpe.weight"].update(shape=[POSITIONS, WIDTH + 1])), NOT_WHOLE),
     "shape-overflows": (header(lambda h: h["wpe.weight"].update(shape=[2**40, 2**40])), NOT_WHOLE),
     "dtype-unheard-of": (header(lambda h: h["wpe.weight"].update(dtype="Q7")), NOT_WHOLE),
-    "header-huge": (header_length(2**62), NOT_WHOLE),
+    "header-huge": (weights(lambda content: struct.pack("<Q", 2**62) + content[8:]), NOT_WHOLE),
     "header-no-json": (put(WEIGHTS, struct.pack("<Q", 4) + b"[[[["), NOT_WHOLE),
     "header-empty": (
         put(WEIGHTS, struct.pack("<Q", 2) + b"{}"),
@@ -159,6 +155,7 @@ BROKEN = {
     "map-a-list": (weight_map(["wpe.weight"]), "has no weight_map"),
     "map-leaves-the-folder": (weight_map({"wpe.weight": "../../etc/passwd"}), "has no weight_map"),
     "map-to-root": (weight_map({"wpe.weight": "/etc/passwd"}), "has no weight_map"),
+    "map-to-parent": (weight_map({"wpe.weight": ".."}), "has no .."),
     "map-to-nothing": (weight_map({"wpe.weight": "model-1-of-2.safetensors"}), "has no model-1-of-2.safetensors"),
     "map-to-endless-name": (weight_map({"wpe.weight": "x" * 5000}), "can't be read: File name too long"),
     "map-with-nul": (weight_map({"wpe.weight": "a\0b"}), "broken has no a"),

@@ -102,6 +102,12 @@ def test_results_of_other_weights_of_one_name_are_said(atlas, tmp_path):
         assert (run.code, "of different weights: channels and gains" in run.err) == (1, True)
 
 
+def test_aliases_of_aliases_cost_render_nothing(atlas, tmp_path):
+    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]", *(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10))]
+    (tmp_path / "models.yml").write_text("\n".join(lines))
+    assert atlas("render", "--registry", tmp_path / "models.yml", "--results", tmp_path / "none").code == BAD_INPUT
+
+
 def test_a_width_that_no_terminal_has_is_no_width(atlas, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1" + "0" * 18)  # characters of every line, it was
     assert atlas("show", "one", "two").code == BAD_INPUT

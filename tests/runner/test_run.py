@@ -19,15 +19,15 @@ def own_rows(run):
     return run._positions.table.numpy().copy()
 
 
-def own_positions(run, n=N_IDS):
+def own_positions(run):
     """Return the arguments of `replaced` that change nothing."""
-    return {"rows": own_rows(run)[:n]} if run.position_kind == "table" else {"ids": np.arange(n)}
+    return {"rows": own_rows(run)[:N_IDS]} if run.position_kind == "table" else {"ids": np.arange(N_IDS)}
 
 
-def removed(run, n=N_IDS):
+def removed(run):
     if run.position_kind == "table":
-        return {"rows": np.tile(own_rows(run)[:n].mean(axis=0), (n, 1))}
-    return {"ids": np.zeros(n)}
+        return {"rows": np.tile(own_rows(run)[:N_IDS].mean(axis=0), (N_IDS, 1))}
+    return {"ids": np.zeros(N_IDS)}
 
 
 def test_times_are_those_of_the_command_and_a_gpu_has_time_for_more():
