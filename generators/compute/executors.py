@@ -34,6 +34,9 @@ SPARED = 0.9  # share of free memory that jobs may take
 FILES, FILES_OF_A_PROCESS = 24, 8  # open files needed in all and per process; with fewer, loky breaks
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 ENDED = "its process ended"
+# Bytes of the largest array that may leave its memory to the next one: glibc settles on this value where arrays come
+# and go. Dask has its workers give everything back; clearing the pages anew made findings take half as long again.
+NOT_TRIMMED = 32 * MEBI
 SENDING_S = 1.0  # maximum wait until a job has been sent to its process
 
 
@@ -251,6 +254,7 @@ def _perform(job: Job) -> Answer:
 
 @cache
 def _context() -> WorkerContext:
+    keep_freed_memory(NOT_TRIMMED)
     return WorkerContext()
 
 
@@ -260,8 +264,6 @@ TIMEOUT_S = 10.0
 LOOK_S = 1.0  # interval between checks for workers
 LEFT = "it left the cluster"
 ONE_AT_A_TIME = threading.Lock()  # for workers with several threads, or used by two commands
-TRIMS = "MALLOC_TRIM_THRESHOLD_"  # glibc's setting
-NOT_TRIMMED = 32 * MEBI  # bytes: the value glibc settles on where arrays come and go
 
 
 def connected(address: str, display: Display) -> "Cluster":
@@ -364,15 +366,4 @@ def _perform_there(job: Job, topic: str) -> Answer:
         worker.log_event(topic, (worker.address, said))
 
     with ONE_AT_A_TIME:
-        _do_not_trim()
         return _context().perform(job, say, lambda done: say(astuple(done)))
-
-
-@cache
-def _do_not_trim() -> None:
-    """Let what an array leaves serve the next, as in any process: Dask has its workers give it back at once.
-
-    Every page is cleared anew then, which made findings take half as long again.
-    """
-    if TRIMS in os.environ:
-        keep_freed_memory(NOT_TRIMMED)
