@@ -272,15 +272,6 @@ def test_a_model_that_ends_with_a_block_can_be_left_alone_there(opened, name):
         assert np.ptp(last_states(run, ids)[..., 4]) > 0
 
 
-def test_held_at_a_constant_channels_own_value_nothing_changes(opened):
-    run, ids = opened("gpt2"), random_ids(3, N_IDS)
-    zeros = np.zeros((LAYERS + 1, 1))
-    with run.held([4], zeros):
-        once = last_states(run, ids)
-        with run.held([4], zeros):
-            np.testing.assert_array_equal(last_states(run, ids), once)
-
-
 # Budget
 
 
