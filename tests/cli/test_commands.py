@@ -18,6 +18,7 @@ from generators.base.verdicts import SYMBOLS
 from generators.checkpoint.registry import Model
 from tests.checkpoints import WEIGHTS, write_checkpoint
 from tests.cli.conftest import ATLAS, BAD_INPUT, SOME_FAILED, is_a_sentence, published, results_of
+from tests.compute.harness import raising
 from tests.conftest import ROOT
 from tests.toy_findings import toy
 
@@ -248,10 +249,8 @@ def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, unharmed)
 
 
 def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, monkeypatch):
-    def breaking(inputs):
-        raise ZeroDivisionError("a bug")
-
-    monkeypatch.setattr("generators.findings.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    broken = toy("broken", measure=raising(ZeroDivisionError("a bug")))
+    monkeypatch.setattr("generators.findings.FINDINGS", (broken, toy("whole")))
     write_checkpoint(project / "other")
     run = atlas("compute", "./other")
     assert run.code == SOME_FAILED

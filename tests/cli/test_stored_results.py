@@ -13,6 +13,7 @@ from generators.site import report
 from generators.site.build import Made
 from generators.site.pages import Rendered
 from tests.cli.conftest import BAD_INPUT, SOME_FAILED, is_a_sentence, refused, results_of
+from tests.compute.harness import raising
 from tests.compute.test_results import damage
 from tests.toy_findings import toy
 
@@ -48,15 +49,13 @@ def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
     """Have two findings computed, of which one breaks, and nothing drawn; note what would be made into pages."""
     noted: list[tuple[Registry, Path]] = []
 
-    def breaking(inputs):
-        raise ZeroDivisionError("a bug")
-
     def make_pages(registry, store, *_, **__):
         assert store.finding("good", "whole").status == "computed"
         noted.append((registry, store.root))
         return Made(Rendered([], [], ["A figure is damaged."]), [])
 
-    monkeypatch.setattr(all_findings, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    broken = toy("broken", measure=raising(ZeroDivisionError("a bug")))
+    monkeypatch.setattr(all_findings, "FINDINGS", (broken, toy("whole")))
     monkeypatch.setattr(report, "make_pages", make_pages)
     monkeypatch.setattr(report, "run_mkdocs", lambda *_, **__: None)
     return noted

@@ -97,6 +97,13 @@ class Recorded(Workers):
         return [(job.request.model.name, job.what) for job in self.done if isinstance(job, Measure)]
 
 
+def raising(error: BaseException) -> Callable[..., Any]:
+    def raises(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return raises
+
+
 def model_in(folder: Path, name: str = "tiny", **fields: Any) -> Model:
     return Model(name=name, title=name.title(), sources=(FolderSource(folder=folder),), **fields)
 

@@ -16,7 +16,7 @@ from generators.compute import jobs, reconcile
 from generators.compute.results import UP_TO_DATE, Store
 from generators.compute.running import RunSettings
 from tests.checkpoints import config_of, write_checkpoint, write_json
-from tests.compute.harness import Recorded, computed, model_in
+from tests.compute.harness import Recorded, computed, model_in, raising
 from tests.compute.test_results import damage
 from tests.toy_findings import toy
 
@@ -109,20 +109,15 @@ def test_other_settings_entries_counts_code_and_findings_by_name_are_looked_at(p
 
 
 def test_a_finding_that_failed_is_tried_again(place, looked_at, monkeypatch):
-    def broken(inputs):
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(all_findings, "FINDINGS", (toy("positions", measure=broken),))
+    broken = toy("positions", measure=raising(RuntimeError("broken")))
+    monkeypatch.setattr(all_findings, "FINDINGS", (broken,))
     asked(place)
     asked(place)
     assert len(looked_at) == 2
 
 
 def test_where_it_cannot_be_remembered_results_stay(place, looked_at, monkeypatch):
-    def full(self, *given):
-        raise AtlasError("The disk is full.")
-
-    monkeypatch.setattr(Store, "remember", full)
+    monkeypatch.setattr(Store, "remember", raising(AtlasError("The disk is full.")))
     asked(place)
     assert asked(place) == ["tiny: already stored: positions, norms"]
     assert len(looked_at) == 2

@@ -22,7 +22,7 @@ from generators.findings.helix import FINDING as HELIX
 from generators.findings.inputs import FREQUENCIES, TOKENS, NotApplicableError
 from generators.findings.measured import Measurements
 from tests.checkpoints import tensors_of, write_checkpoint
-from tests.compute.harness import model_in
+from tests.compute.harness import model_in, raising
 from tests.toy_findings import positive, toy
 
 POSITION_SIDE = (HELIX, CHANNELS, GAINS, ATTENTION)
@@ -142,25 +142,28 @@ def test_only_findings_that_read_token_facts_depend_on_them(tmp_path, store, fin
     assert run(folder, store).computed == ("both",)
 
 
-def breaking(inputs):
-    raise ZeroDivisionError("a bug in a finding")
-
-
-def test_a_finding_that_breaks_costs_no_other(tmp_path, store, findings):
-    findings(toy("one"), toy("broken", measure=breaking), toy("two"))
-    lines, model = [], model_in(write_checkpoint(tmp_path / "tiny"))
-    outcome = compute_model(model, Places(), store, Display(lines.append))
-    reason = "ZeroDivisionError: a bug in a finding"
-    assert outcome == Outcome("tiny", ("one", "two"), (), {"broken": reason})
-    assert statuses(store) == {"one": "computed", "broken": "failed", "two": "computed"}
-    assert record(store, "broken").reason == reason
-    assert any("Traceback" in line for line in lines)
+@pytest.mark.parametrize(
+    ("one", "status", "reason", "times"),
+    [
+        ({"measure": raising(ZeroDivisionError("a bug"))}, "failed", "ZeroDivisionError: a bug", 2),
+        ({"measure": raising(NotApplicableError("There is none."))}, "not_applicable", "There is none.", 1),
+        ({"needs": ("final_norm.gain",)}, "not_applicable", "The bert architecture has no final", 0),
+    ],
+)
+def test_why_nothing_was_measured_is_stored_and_costs_no_other(tmp_path, store, findings, one, status, reason, times):
+    lines, runs, model = [], Counter(), model_in(write_checkpoint(tmp_path / "tiny", "bert"))
+    findings(toy("one", **one, runs=runs), toy("two"))
+    for computed, already in ((("two",), ()), ((), ("two",))):
+        outcome = compute_model(model, Places(), store, Display(lines.append))
+        assert outcome == Outcome("tiny", computed, already, {"one": reason} if status == "failed" else {})
+        assert statuses(store) == {"one": status, "two": "computed"}
+        assert record(store, "one").reason.startswith(reason)
+    assert runs["one"] == times
+    assert any("Traceback" in line for line in lines) == (status == "failed")
 
 
 def test_claims_that_break_are_a_failed_finding_and_cost_no_other(tmp_path, store, findings):
-    def no_test(measured):
-        raise KeyError("circle")
-
+    no_test = raising(KeyError("circle"))
     findings(toy("one", rules=(positive(test=no_test),)), replace(toy("two"), rules=(replace(positive(), id="two"),)))
     run(write_checkpoint(tmp_path / "tiny"), store)
     judged = judged_model(store, "tiny", all_findings.FINDINGS)
@@ -174,41 +177,14 @@ def test_claims_that_break_are_a_failed_finding_and_cost_no_other(tmp_path, stor
     assert {claim.verdict for claim in two.claims} <= {"holds", "fails"}
 
 
-def test_what_does_not_apply_says_so_and_is_not_tried_again(tmp_path, store, findings):
-    runs = Counter()
-
-    def none_here(inputs):
-        raise NotApplicableError("This model has no such thing.")
-
-    findings(toy("one", measure=none_here, runs=runs))
-    folder = write_checkpoint(tmp_path / "tiny")
-    for _ in range(2):
-        assert run(folder, store) == Outcome("tiny", (), (), {})
-    assert runs == {"one": 1}
-    found = record(store, "one")
-    assert (found.status, found.reason) == ("not_applicable", "This model has no such thing.")
-
-
-def test_what_a_family_has_not_at_all_is_not_applicable(tmp_path, store, findings):
-    findings(toy("final", needs=("final_norm.gain",)))
-    run(write_checkpoint(tmp_path / "tiny", "bert"), store)
-    found = record(store, "final")
-    assert found.status == "not_applicable"
-    assert found.reason.startswith("The bert architecture has no final")
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, AtlasError("The disk is full.")])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), AtlasError("The disk is full.")])
 def test_while_new_results_come_in_the_others_stay_as_they_were(tmp_path, store, findings, error):
     folder = write_checkpoint(tmp_path / "tiny")
     findings(toy("one"), toy("two"))
     run(folder, store)
     old = {name: record(store, name) for name in ("one", "two")}
     write_checkpoint(folder, seed=1)
-
-    def ended(inputs):
-        raise error
-
-    findings(toy("one"), toy("two", measure=ended))
+    findings(toy("one"), toy("two", measure=raising(error)))
     with pytest.raises((KeyboardInterrupt, AtlasError)):
         run(folder, store)
     assert record(store, "one").key != old["one"].key

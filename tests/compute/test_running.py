@@ -17,7 +17,7 @@ from generators.findings.measured import Measurements
 from generators.runner import budget
 from tests import synthetic
 from tests.checkpoints import write_checkpoint
-from tests.compute.harness import model_in
+from tests.compute.harness import model_in, raising
 from tests.findings.stand_in import StandIn
 from tests.toy_findings import toy
 
@@ -116,7 +116,7 @@ def test_skipped_findings_say_why_and_are_computed_later(folder, store, ran):
 @pytest.mark.parametrize("state", ["computed", "not applicable", "of other weights", "damaged"])
 def test_what_is_stored_stays_to_the_byte_where_runs_are_skipped(folder, store, ran, monkeypatch, state):
     if state == "not applicable":
-        monkeypatch.setattr(Timed, "windows", _refuse)
+        monkeypatch.setattr(Timed, "windows", raising(NotApplicableError("There is nothing to run here.")))
     compute(folder, store)
     if state == "of other weights":
         write_checkpoint(folder, seed=1)
@@ -126,10 +126,6 @@ def test_what_is_stored_stays_to_the_byte_where_runs_are_skipped(folder, store, 
     compute(folder, store, RunSettings(skip=True))
     after = snapshot(store)
     assert {name: after[name] for name in before} == before
-
-
-def _refuse(*_, **__):
-    raise NotApplicableError("There is nothing to run here.")
 
 
 @pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])

@@ -19,7 +19,7 @@ from generators.findings.inputs import RUN
 from generators.runner import CannotRunError
 from tests import synthetic
 from tests.checkpoints import write_checkpoint
-from tests.compute.harness import FINDINGS, MEASURED, Recorded, computed, in_folders, model_in, stored
+from tests.compute.harness import FINDINGS, MEASURED, Recorded, computed, in_folders, model_in, raising, stored
 from tests.findings.stand_in import StandIn
 from tests.toy_findings import toy
 
@@ -234,10 +234,7 @@ def test_ctrl_c_says_what_is_stored_and_the_next_run_goes_on(models, expected, s
 
 
 def test_ctrl_c_between_models_names_none(models, store, monkeypatch):
-    def pressed(self):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Scheduler, "_step", pressed)
+    monkeypatch.setattr(Scheduler, "_step", raising(KeyboardInterrupt()))
     with pytest.raises(Stopped) as stop:
         compute_models(models, Places(), store, named=True, findings=FINDINGS)
     assert str(stop.value).startswith("The same command goes on.")
@@ -265,10 +262,7 @@ def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypa
     before = stored(store.root)
     assert store.finding("model-0", "runs").status == "computed"
 
-    def short(files, checkpoint, device):
-        raise said
-
-    monkeypatch.setattr(running, "opened_model", short)
+    monkeypatch.setattr(running, "opened_model", raising(said))
     monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 2})  # it would be measured anew
     lines = []
     outcome = compute_model(models[0], Places(), store, Display(lines.append), findings)
@@ -281,10 +275,7 @@ def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypa
 
 
 def test_a_disk_that_is_full_ends_all_and_frees_locks(models, store, monkeypatch):
-    def full(*arguments):
-        raise AtlasError("Results can't be written to there: the disk is full.")
-
-    monkeypatch.setattr(Store, "save_finding", full)
+    monkeypatch.setattr(Store, "save_finding", raising(AtlasError("Results can't be written: the disk is full.")))
     workers = Recorded(2)
     with pytest.raises(AtlasError, match="disk is full"):
         computed(models, store, workers)

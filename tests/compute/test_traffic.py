@@ -22,23 +22,17 @@ from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.contract import Finding
 from generators.findings.gains import FINDING as GAINS
-from generators.findings.inputs import Inputs, NotApplicableError
-from generators.findings.measured import Measurements
+from generators.findings.inputs import NotApplicableError
 from generators.findings.stream import FINDING as STREAM
 from tests.checkpoint.fake_hub import HubServer
 from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.model import build
 from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama, write_checkpoint, write_json
 from tests.cli.conftest import results_of
-from tests.compute.harness import at_hub, model_in
+from tests.compute.harness import at_hub, model_in, raising
 from tests.runner.models import KINDS, write_tokenizer
 
-
-def nothing(_: Inputs) -> Measurements:
-    raise NotApplicableError("It is not measured here.")
-
-
-QUICK = replace(ATTENTION, measure=nothing)
+QUICK = replace(ATTENTION, measure=raising(NotApplicableError("It is not measured here.")))
 READING = (GAINS, QUICK)
 
 
@@ -192,10 +186,6 @@ def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, pla
     assert any(asked.path.endswith(WEIGHTS) for asked in remembered.asked)
 
 
-def no_memory(*_):
-    raise MemoryError
-
-
 OF_MACHINE = ("generators.compute.memory.of_machine", lambda: 1 << 40)
 
 
@@ -204,7 +194,7 @@ OF_MACHINE = ("generators.compute.memory.of_machine", lambda: 1 << 40)
     [
         ([OF_MACHINE, with_memory(1_000, 20_000_000)], "more than is free", False),
         ([OF_MACHINE, with_memory(1_000, 2_000)], "memory", True),
-        ([("generators.compute.running.opened_model", no_memory)], "not enough memory", False),
+        ([("generators.compute.running.opened_model", raising(MemoryError()))], "not enough memory", False),
         ([], "only 27 different tokens", True),
     ],
     ids=["little-is-free", "machine-is-small", "memory-error", "few-tokens"],
