@@ -157,6 +157,11 @@ def stored(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the results of a model, without what the store notes beside them."""
+    return {path.name: path.read_bytes() for path in folder.glob("[!.]*") if path.is_file()}
+
+
 def started(place: Path, results: str, *options: str) -> "subprocess.Popen[str]":
     """Start computing a project's models, in a session of its own."""
     return subprocess.Popen(

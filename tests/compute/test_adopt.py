@@ -4,7 +4,6 @@ Those computed here lie over those that git tracks: shown in their place, and mo
 """
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from generators.compute.results import MODEL, Store
 from generators.compute.schedule import compute_model
 from generators.compute.verify import adopt, move, verify
 from tests.checkpoints import write_checkpoint
-from tests.compute.harness import model_in
+from tests.compute.harness import contents, model_in
 from tests.compute.test_results import MEASURED, NEW, OLD, TINY, damage, record_of, same_arrays
 from tests.toy_findings import toy
 
@@ -131,10 +130,6 @@ def local(tracked) -> Store:
     return Store(tracked.root / "local", under=tracked.root)
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name[0] != "."}
-
-
 def test_what_nobody_computed_here_is_read_below(local, tracked):
     assert local.names() == ["tiny"]
     assert local.model("tiny") == TINY
@@ -146,10 +141,10 @@ def test_what_nobody_computed_here_is_read_below(local, tracked):
 
 
 def test_what_is_written_leaves_the_tracked_results_alone(local, tracked):
-    before = files_of(tracked.root / "tiny")
+    before = contents(tracked.root / "tiny")
     with local.locked("tiny"):
         local.save_finding("tiny", record_of(NEW, version=TODAY), {})
-    assert files_of(tracked.root / "tiny") == before
+    assert contents(tracked.root / "tiny") == before
     assert local.finding("tiny", "toy").key == NEW
     assert local.finding("tiny", "other").key == OLD  # copied: a model is read from one folder
     assert list(verify(local)) == []
@@ -163,20 +158,20 @@ def test_a_lock_under_which_nothing_new_was_written_leaves_no_copy(local):
 
 @pytest.mark.parametrize(("link", "to"), [("local", "."), ("local/tiny", "../tiny")])
 def test_a_link_to_the_tracked_results_loses_none(local, tracked, link, to):
-    before = files_of(tracked.root / "tiny")
+    before = contents(tracked.root / "tiny")
     (tracked.root / link).parent.mkdir(exist_ok=True)
     (tracked.root / link).symlink_to(to)
     with local.locked("tiny"):
         local.save_finding("tiny", local.finding("tiny", "toy"), MEASURED.arrays)
-    assert files_of(tracked.root / "tiny") == before
+    assert contents(tracked.root / "tiny") == before
 
 
 def test_results_of_another_model_behind_a_link_stay(tracked):
-    before = files_of(tracked.root / "tiny")
+    before = contents(tracked.root / "tiny")
     (tracked.root / "mine").symlink_to("tiny")
     with pytest.raises(InputError, match="are those of 'tiny'"), tracked.locked("mine"):
         pass
-    assert files_of(tracked.root / "tiny") == before
+    assert contents(tracked.root / "tiny") == before
 
 
 def test_a_copy_that_was_cut_short_counts_as_none(local, tracked):

@@ -33,7 +33,7 @@ from generators.compute.schedule import compute_model
 from generators.compute.verify import verify
 from generators.findings.measured import Measurements, Table
 from tests.checkpoints import write_checkpoint
-from tests.compute.harness import model_in
+from tests.compute.harness import contents, model_in
 from tests.toy_findings import positive, toy
 
 OLD, NEW = content_digest("old"), content_digest("new")
@@ -72,10 +72,6 @@ def same_arrays(found, expected):
     assert set(found) == set(expected)
     for name, values in expected.items():
         np.testing.assert_array_equal(found[name], values, strict=True)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 ARRAYS = f"toy.{OLD[:16]}.npz"
