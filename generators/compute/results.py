@@ -248,7 +248,7 @@ class Store:
             for left in reversed(range(TRIES)):
                 with _while_others_remove(folder, left):
                     folder.mkdir(parents=True, exist_ok=True)
-                    self._acquire(lock, name, folder, report)
+                    self._acquire(lock, name, report)
                     break
         try:
             self._check_own(name)
@@ -319,7 +319,7 @@ class Store:
         except OSError:
             return UNKNOWN
 
-    def _acquire(self, lock: FileLock, name: str, folder: Path, report: Report) -> None:
+    def _acquire(self, lock: FileLock, name: str, report: Report) -> None:
         try:
             lock.acquire(timeout=0)
             return
