@@ -159,7 +159,6 @@ def with_counts(specs: list[str] | None, found: "Sequence[Model]", counts: Path)
 def on_own_samples(
     models: "Sequence[Model]", only: list[str] | None, settings: "RunSettings"
 ) -> "tuple[Sequence[Model], list[str], RunSettings]":
-    """Return the models under the names for own samples, the findings to compute, and the settings."""
     from dataclasses import replace
 
     from generators.checkpoint.registry import ON_OWN_SAMPLES

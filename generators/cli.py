@@ -30,7 +30,7 @@ BAD_INPUT = 2
 SOME_FAILED = 1
 FEW_JOBS = min(2, os.cpu_count() or 1)  # enough to compute one model soon: its longest finding alongside all others
 EXPECTED = (  # errors of the system that are no bug here
-    errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE
+    errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE, errno.EPIPE
 )  # fmt: skip
 
 app = typer.Typer(
@@ -79,7 +79,10 @@ def build(
     summary = _compute(chosen, places, store, replace(settings, keep_outdated=True), choice, named=bool(models))
     if models or summary.has_news:
         sentences = _make_site(registry, store, site_src, summary.unavailable)
-    _say_what_is_outdated(summary, models, places, settings)
+    if summary.outdated:
+        from generators.costs import of_outdated
+
+        terminal.line(of_outdated(summary.outdated, models or (), places, settings))
     _say_what_is_left(known, store, places, settings)
     _exit(_code(summary), sentences)
 
@@ -356,24 +359,18 @@ def main() -> None:
     try:
         asked.check_environment()
         app()
-    except InputError as error:
-        terminal.sentence(error)
-        sys.exit(BAD_INPUT)
     except AtlasError as error:
         terminal.sentence(error)
-        sys.exit(SOME_FAILED)
+        sys.exit(BAD_INPUT if isinstance(error, InputError) else SOME_FAILED)
     except KeyboardInterrupt:
         sys.exit(terminal.INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(SOME_FAILED)
     except OSError as error:
         if error.errno not in EXPECTED:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        at = error.filename2 or error.filename  # what is copied comes first
-        place = str(at)[-80:] if at else "The output"
-        terminal.sentence(f"{place} can't be written or read: {error.strerror}.")
+        if error.errno != errno.EPIPE:  # nobody reads the output any longer
+            at = error.filename2 or error.filename  # what is copied comes first
+            terminal.sentence(f"{str(at)[-80:] if at else 'The output'} can't be written or read: {error.strerror}.")
         sys.exit(SOME_FAILED)
     except (MemoryError, ImportError, RuntimeError, SystemError) as error:
         limit = asked.addresses()
@@ -403,7 +400,6 @@ def _compute(
 
 
 def _code(summary: "Summary") -> int:
-    """Return the exit code: 2 for unusable input that was named, 1 for any other failure."""
     return BAD_INPUT if summary.bad_input else SOME_FAILED if summary.failed else 0
 
 
@@ -426,15 +422,6 @@ def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", se
         with progress() as tell:
             said = said_of(left, places, settings, Cache(Workshop().cache / "costs"), tell)
         terminal.line(said)
-
-
-def _say_what_is_outdated(
-    summary: "Summary", named: list[str] | None, places: "Places", settings: "RunSettings"
-) -> None:
-    if summary.outdated:
-        from generators.costs import of_outdated
-
-        terminal.line(of_outdated(summary.outdated, named or (), places, settings))
 
 
 def _exit(code: int, sentences: Sequence[str] = ()) -> None:

@@ -66,14 +66,6 @@ class Cost:
     trouble: str | None = None
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """How many weights a model has, and how many of them a run counts on where it chooses how much text to read."""
-
-    all: int
-    budgeted: int
-
-
 def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
     if not settings.skip:
         _speed(settings.device)  # measure before other threads interfere
@@ -100,8 +92,8 @@ def _by_size(cost: Cost, files: Files, settings: RunSettings) -> Cost:
     """Return the cost of a model with known file sizes only, assuming float32."""
     size, config = files.to_come((), whole=True), files.config()
     a = read_architecture(config, choose_family(config, cost.model.family, files.stack))
-    numbers = Numbers(size // FLOAT_BYTES, size // FLOAT_BYTES)
-    seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, numbers, settings))
+    numbers = size // FLOAT_BYTES
+    seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, numbers, numbers, settings))
     return replace(cost, download=size, seconds=seconds, runs=not settings.skip)
 
 
@@ -115,7 +107,7 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
         cost,
         download=checkpoint.to_come(wanted, whole=whole),
         memory=max([memory.to_plan(FINDINGS, opened), *each]),
-        seconds=_of_weights(a) + (_of_runs(a, _numbers(opened.files), opened.settings) if runs else 0),
+        seconds=_of_weights(a) + (_of_runs(a, *_numbers(opened.files), opened.settings) if runs else 0),
         runs=runs,
     )
 
@@ -126,11 +118,11 @@ def of_findings(model: Model, names: Sequence[str], places: Places, settings: Ru
         opened = Opened(model, files, open_checkpoint(files, model.family, compare=False), settings)
     except (InputError, WeightsUnavailableError):
         return 0.0
-    a, numbers = opened.checkpoint.architecture, _numbers(files)
+    a = opened.checkpoint.architecture
     passes = sum(finding.passes for finding in FINDINGS)
     weights = [finding for finding in FINDINGS if RUN not in finding.needs]
     each = {finding.name: _of_weights(a) / len(weights) for finding in weights}
-    runs = 0.0 if settings.skip else _of_runs(a, numbers, settings) / passes
+    runs = 0.0 if settings.skip else _of_runs(a, *_numbers(files), settings) / passes
     return sum(each.get(finding.name, runs * finding.passes) for finding in FINDINGS if finding.name in names)
 
 
@@ -138,16 +130,15 @@ def _of_weights(a: Architecture) -> float:
     return BASE_S + TOKENS_S * (a.vocab_size or 0) ** 2 * a.d_model + BLOCKS_S * a.n_layer * a.d_model**3
 
 
-def _of_runs(a: Architecture, numbers: Numbers, settings: RunSettings) -> float:
+def _of_runs(a: Architecture, numbers: int, budgeted: int, settings: RunSettings) -> float:
     """Return the seconds of all runs: as many as fit the budget, but no fewer than findings need."""
     window, vocab = min(memory.WINDOW, a.n_ctx or memory.WINDOW), a.vocab_size or 0
-    budgeted = 2 * window * max(1, numbers.budgeted)
-    affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / budgeted
+    affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / (2 * window * max(1, budgeted))
     fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
     windows = min(sum(finding.passes for finding in FINDINGS), max(fewest, affordable))
     prompts = (ASKED_SHARE * vocab + ASKED) * FORMS * PROMPT / window if a.causal else 0
     looked_up = 0 if a.tied else vocab * a.d_model  # rows that no token is multiplied by
-    operations = 2 * window * max(1, numbers.all - looked_up) + 4 * a.n_layer * a.d_model * window**2
+    operations = 2 * window * max(1, numbers - looked_up) + 4 * a.n_layer * a.d_model * window**2
     return (windows + prompts) * operations / _speed(settings.device)
 
 
@@ -162,9 +153,10 @@ def _speed(device: str) -> float:
     return SHARE * 2 * SIDE**3 / took
 
 
-def _numbers(files: Files) -> Numbers:
+def _numbers(files: Files) -> tuple[int, int]:
+    """Return how many weights a model has, and on how many a run counts where it chooses how much text to read."""
     sizes = {name: prod(files.header(name).shape) for name in files.names()}
-    return Numbers(sum(sizes.values()), sum(size for name, size in sizes.items() if "embed" not in name))
+    return sum(sizes.values()), sum(size for name, size in sizes.items() if "embed" not in name)
 
 
 # Text output
@@ -211,7 +203,6 @@ def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cach
 def of_outdated(
     outdated: Mapping[Model, Sequence[str]], named: Sequence[str], places: Places, settings: RunSettings
 ) -> str:
-    """Return which results are of an older version, and what computing them anew takes."""
     findings = list(dict.fromkeys(name for names in outdated.values() for name in names))
     seconds = sum(of_findings(model, names, places, settings) for model, names in outdated.items())
     return (

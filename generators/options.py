@@ -13,7 +13,6 @@ Models = Annotated[
 ModelsDir = Annotated[
     list[Path] | None,
     typer.Option(
-        "--models-dir",
         metavar="DIR",
         help="A folder with a sub-folder of the model's name, searched before anything is downloaded; repeatable. "
         "Default: $ATLAS_MODELS, separated as in $PATH.",
@@ -30,22 +29,18 @@ def _named_folder(text: str) -> Path:
 Results = Annotated[
     Path | None,
     typer.Option(
-        "--results",
         parser=_named_folder,
         metavar="DIR",
         envvar="ATLAS_RESULTS",
         help="Where results are stored. Default: results/local/, which takes precedence over results/.",
     ),
 ]
-RegistryFile = Annotated[
-    Path, typer.Option("--registry", metavar="FILE", envvar="ATLAS_REGISTRY", help="The registry of models.")
-]
-SiteSource = Annotated[Path, typer.Option("--site-src", metavar="DIR", help="The folder of hand-written pages.")]
+RegistryFile = Annotated[Path, typer.Option(metavar="FILE", envvar="ATLAS_REGISTRY", help="The registry of models.")]
+SiteSource = Annotated[Path, typer.Option(metavar="DIR", help="The folder of hand-written pages.")]
 
 Wait = Annotated[
     float | None,
     typer.Option(
-        "--wait",
         metavar="SECONDS",
         min=0,
         help="How long to wait for another process that writes the same model's results. Default: until it ends.",
@@ -54,16 +49,12 @@ Wait = Annotated[
 Budget = Annotated[
     float,
     typer.Option(
-        "--budget",
         metavar="MINUTES",
         help="How long findings that run the model may take per model; with less time they read fewer windows of "
         "text. Results from a larger budget are kept.",
     ),
 ]
-Device = Annotated[
-    str,
-    typer.Option("--device", metavar="cpu|cuda|auto", help="Where models run; auto: a GPU if there is one."),
-]
+Device = Annotated[str, typer.Option(metavar="cpu|cuda|auto", help="Where models run; auto: a GPU if there is one.")]
 SkipRuns = Annotated[
     bool, typer.Option("--skip-runs", help="Run no model; keep stored results of findings that would.")
 ]
@@ -85,7 +76,6 @@ ReportJobs = Annotated[
 Scheduler = Annotated[
     str | None,
     typer.Option(
-        "--scheduler",
         metavar="ADDRESS",
         help="Compute on the workers of this Dask cluster (`tcp://host:8786`) and store results here.",
     ),
@@ -93,27 +83,22 @@ Scheduler = Annotated[
 Memory = Annotated[
     float | None,
     typer.Option(
-        "--memory",
-        metavar="GB",
-        help="Memory for all processes together; jobs that need more wait. Default: free memory.",
+        metavar="GB", help="Memory for all processes together; jobs that need more wait. Default: free memory."
     ),
 ]
 
 Counts = Annotated[
-    Path | None, typer.Option("--counts", metavar="FILE", help="Token counts, as `atlas count-tokens` writes them.")
+    Path | None, typer.Option(metavar="FILE", help="Token counts, as `atlas count-tokens` writes them.")
 ]
-Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute only this finding; repeatable.")
-]
+Only = Annotated[list[str] | None, typer.Option(metavar="FINDING", help="Compute only this finding; repeatable.")]
 Family = Annotated[
     str | None,
     typer.Option(
-        "--family",
         metavar="NAME",
         help="Read the checkpoint of the one MODEL by this family's table. Refused if the table doesn't fit it.",
     ),
 ]
-Group = Annotated[str | None, typer.Option("--group", metavar="NAME", help="All models of a group of models.yml.")]
+Group = Annotated[str | None, typer.Option(metavar="NAME", help="All models of a group of models.yml.")]
 All = Annotated[bool, typer.Option("--all", help="All models of models.yml, wherever their weights are.")]
 SummaryFile = Annotated[
     Path | None,
@@ -127,9 +112,7 @@ Offline = Annotated[
 
 Prune = Annotated[
     str | None,
-    typer.Option(
-        "--prune", metavar="SIZE", help="Remove tensors that were unused longest, down to a size as `20GB`."
-    ),
+    typer.Option(metavar="SIZE", help="Remove tensors that were unused longest, down to a size as `20GB`."),
 ]
 HubToo = Annotated[
     bool,

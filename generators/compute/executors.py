@@ -34,6 +34,9 @@ SPARED = 0.9  # share of free memory that jobs may take
 FILES, FILES_OF_A_PROCESS = 24, 8  # open files needed in all and per process; with fewer, loky breaks
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 ENDED = "its process ended"
+# Bytes of the largest array that may leave its memory to the next one: glibc settles on this value where arrays come
+# and go. Dask has its workers give everything back; clearing the pages anew made findings take half as long again.
+NOT_TRIMMED = 32 * MEBI
 SENDING_S = 1.0  # maximum wait until a job has been sent to its process
 
 
@@ -160,7 +163,7 @@ class Processes(Workers):
         super().__init__(display)
         self._names = [str(number) for number in range(1, count + 1)]
         self._memory = free_memory() if memory is None else memory
-        threads = threads_of(count, os.cpu_count() or 1)
+        threads = max(1, (os.cpu_count() or 1) // count)  # of BLAS; what is measured is measured with one
         self._environment = {name: str(threads) for name in THREADS if name not in os.environ}
         self._here: dict[str, tuple[Executor, Connection]] = {}
         self._given: dict[str, Future[Answer]] = {}  # worker -> its last job
@@ -228,14 +231,6 @@ def open_files() -> int:
     return sys.maxsize if soft == RLIM_INFINITY else soft
 
 
-def threads_of(jobs: int, cores: int) -> int:
-    """Return how many threads of BLAS each process may have: one, unless there are more cores than jobs.
-
-    What is measured is measured with one in any case, so that results are the same to the last bit.
-    """
-    return max(1, cores // jobs)
-
-
 _speaking: Connection | None = None  # connection from a worker process to its parent
 
 
@@ -249,8 +244,7 @@ def _start_worker(speaking: Connection, parent: int) -> None:
     process_executor._USE_PSUTIL = False
 
 
-def _nothing() -> None:
-    """Do nothing: starts the process."""
+def _nothing() -> None: ...
 
 
 def _perform(job: Job) -> Answer:
@@ -260,6 +254,7 @@ def _perform(job: Job) -> Answer:
 
 @cache
 def _context() -> WorkerContext:
+    keep_freed_memory(NOT_TRIMMED)
     return WorkerContext()
 
 
@@ -269,8 +264,6 @@ TIMEOUT_S = 10.0
 LOOK_S = 1.0  # interval between checks for workers
 LEFT = "it left the cluster"
 ONE_AT_A_TIME = threading.Lock()  # for workers with several threads, or used by two commands
-TRIMS = "MALLOC_TRIM_THRESHOLD_"  # glibc's setting
-NOT_TRIMMED = 32 * MEBI  # bytes: the value glibc settles on where arrays come and go
 
 
 def connected(address: str, display: Display) -> "Cluster":
@@ -373,15 +366,4 @@ def _perform_there(job: Job, topic: str) -> Answer:
         worker.log_event(topic, (worker.address, said))
 
     with ONE_AT_A_TIME:
-        _do_not_trim()
         return _context().perform(job, say, lambda done: say(astuple(done)))
-
-
-@cache
-def _do_not_trim() -> None:
-    """Let what an array leaves serve the next, as in any process: Dask has its workers give it back at once.
-
-    Every page is cleared anew then, which made findings take half as long again.
-    """
-    if TRIMS in os.environ:
-        keep_freed_memory(NOT_TRIMMED)

@@ -98,24 +98,24 @@ def judged_finding(
     try:
         whole = store.load(name, finding.name)
     except InputError as error:
-        return _not_shown(finding, str(error), damaged=str(error))
+        return _without_numbers(finding, "missing", str(error), damaged=str(error))
     if whole is None:
-        return _not_shown(finding, NOT_YET)
+        return _without_numbers(finding, "missing", NOT_YET)
     stored, arrays = whole
     if stored.status != "computed":
-        record = records.FindingRecord(status=stored.status, reason=stored.reason, key=stored.key)
-        return JudgedFinding(finding, record, tuple(finding.untested(stored.reason or "")), stored)
+        return _without_numbers(finding, stored.status, stored.reason, stored)
     try:
         metrics, absent = read_metrics(finding.metrics, stored.metrics)
     except ValidationError:
-        return _not_shown(finding, OTHER_FORM)
+        return _without_numbers(finding, "missing", OTHER_FORM)
     known = UNKNOWN if of is None else KnownOfModel(*(getattr(of, one.name) for one in fields(KnownOfModel)))
     sentence = NOT_MEASURED.format(name)
     measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, sentence, known)
     try:
         claims = tuple(finding.claims(measured.for_rules()))
     except Exception as error:  # a broken rule must not cost other findings their verdicts
-        return _broken(finding, stored, error)
+        reason = f"Its claims can't be judged: {type(error).__name__}: {error}"
+        return _without_numbers(finding, "failed", reason, stored, damaged=reason)
     record = records.FindingRecord(
         status="computed",
         key=stored.key,
@@ -143,12 +143,12 @@ def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, .
         return stored, tuple(fault["loc"] for fault in faults)
 
 
-def _broken(finding: Finding[Any], stored: records.StoredFinding, error: Exception) -> JudgedFinding:
-    reason = f"Its claims can't be judged: {type(error).__name__}: {error}"
-    record = records.FindingRecord(status="failed", reason=reason, key=stored.key)
-    return JudgedFinding(finding, record, tuple(finding.untested(reason)), stored, damaged=reason)
-
-
-def _not_shown(finding: Finding[Any], reason: str, damaged: str | None = None) -> JudgedFinding:
-    record = records.FindingRecord(status="missing", reason=reason)
-    return JudgedFinding(finding, record, tuple(finding.untested(reason)), damaged=damaged)
+def _without_numbers(
+    finding: Finding[Any],
+    status: records.Status,
+    reason: str | None,
+    stored: records.StoredFinding | None = None,
+    damaged: str | None = None,
+) -> JudgedFinding:
+    record = records.FindingRecord(status=status, reason=reason, key=None if stored is None else stored.key)
+    return JudgedFinding(finding, record, tuple(finding.untested(reason or "")), stored, damaged=damaged)

@@ -156,7 +156,6 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
 
 
 def _of_other_weights(prepared: "Prepared", stored: list[StoredFinding]) -> list[str]:
-    """Return the findings that were measured from other tensors of the same names."""
     now = {tensor.name: tensor for planned in prepared.plans for tensor in planned.tensors.values()}
     return [each.finding for each in stored if any(now.get(t.name, t) != t for t in each.tensors.values())]
 
@@ -166,19 +165,13 @@ def _as_planned(
 ) -> StoredFinding | None:
     if planned.key is None and not (planned.here and stored.status == "computed"):
         return stored if (stored.status, stored.reason) == (planned.status, planned.reason) else None
-    if settings.keep_outdated and _is_outdated(stored, planned):
-        store.arrays(name, stored)
-        return stored
-    if planned.key is not None and (stored.key != planned.key or stored.status not in ("computed", "not_applicable")):
-        return None
-    if planned.key is not None and has_time_for_more(settings, stored.run):
-        return None
+    stays = settings.keep_outdated and stored.version not in (None, planned.finding.version)
+    if planned.key is not None and not stays:
+        is_done = stored.key == planned.key and stored.status in ("computed", "not_applicable")
+        if not is_done or has_time_for_more(settings, stored.run):
+            return None
     store.arrays(name, stored)
     return stored
-
-
-def _is_outdated(stored: StoredFinding, planned: "Plan") -> bool:
-    return planned.key is not None and stored.version not in (None, planned.finding.version)
 
 
 def _wanted(record: ModelRecord, store: Store, *, anew: bool) -> ModelRecord | None:

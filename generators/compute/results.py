@@ -159,17 +159,17 @@ class Store:
             return self.load(name, finding)
         return None
 
-    def of_different_weights(self, name: str, found: Iterable[StoredFinding] | None = None) -> str | None:
+    def of_different_weights(self, name: str, found: Iterable[StoredFinding]) -> str | None:
         """Return a sentence if two findings are of different tensors of one name, and no run is replacing them.
 
         If so, what was `found` is read anew: such a run may have ended since.
         """
+        if differing(found) is None or self.is_held(name):
+            return None
         whole = (self.load_or_none(name, finding) for finding in self.finding_names(name))
-        mixed = differing(found if found is not None else (each[0] for each in whole if each is not None))
+        mixed = differing(each[0] for each in whole if each is not None)
         if mixed is None:
             return None
-        if found is not None:
-            return None if self.is_held(name) else self.of_different_weights(name)
         one, other, tensor = mixed
         return (
             f"The stored results of {name} are of different weights: {one} and {other} were "
@@ -248,7 +248,7 @@ class Store:
             for left in reversed(range(TRIES)):
                 with _while_others_remove(folder, left):
                     folder.mkdir(parents=True, exist_ok=True)
-                    self._acquire(lock, name, folder, report)
+                    self._acquire(lock, name, report)
                     break
         try:
             self._check_own(name)
@@ -319,7 +319,7 @@ class Store:
         except OSError:
             return UNKNOWN
 
-    def _acquire(self, lock: FileLock, name: str, folder: Path, report: Report) -> None:
+    def _acquire(self, lock: FileLock, name: str, report: Report) -> None:
         try:
             lock.acquire(timeout=0)
             return

@@ -72,7 +72,6 @@ def why_no_text(files: Files) -> str | None:
 
 
 def shipped_digest(files: Files) -> str:
-    """Return the SHA-256 of the shipped text that a model would be run on."""
     alone = not files.is_gguf and not files.has(TOKENIZER)
     of_reactions = reads_reactions(files.content(VOCABULARY) if alone else None)
     return REACTIONS_SHA256 if of_reactions else LANGUAGE_REFERENCE_SHA256

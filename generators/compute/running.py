@@ -21,9 +21,8 @@ from generators.checkpoint.sources.tensor_cache import TensorCache, default_fold
 from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed, chosen_device
-from generators.runner.opening import MEMORY_FACTOR, Tensors, write_tokenizer
+from generators.runner.opening import MEMORY_FACTOR, WHISPER, Tensors, write_tokenizer
 from generators.runner.texts import TokenizedText, encode
-from generators.runner.usual import WHISPER, in_usual_form
 
 if TYPE_CHECKING:
     from generators.runner.own_samples import TextChoice
@@ -134,18 +133,17 @@ def may_pass(reason: str | None) -> bool:
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
-    found = {name: files.content(name) for name in _read(files)}
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None}
+    if files.is_gguf:
+        tokens = {key: value for key, value in files.settings().items() if key.startswith("tokenizer.")}
+        digests = {"GGUF": content_digest({"config": files.config(), **tokens})}
+    else:
+        found = {name: files.content(name) for name in _read(files)}
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None}
     return {
-        "files": {"GGUF": _digest_of_gguf(files)} if files.is_gguf else digests,
+        "files": digests,
         "weights": {role: checkpoint.content(role) for role in checkpoint},
         "text": run_text.shipped_digest(files),
     }
-
-
-def _digest_of_gguf(files: Files) -> str:
-    tokens = {key: value for key, value in files.settings().items() if key.startswith("tokenizer.")}
-    return content_digest({"config": files.config(), **tokens})
 
 
 def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
@@ -159,19 +157,14 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     )
     if files.is_gguf:
         write_tokenizer(files.first_file, folder)
-    else:
-        _link_what_is_read(files, folder)
+    else:  # weights come from `tensors`
+        for name in _read(files):
+            if name != CONFIG and (path := files.fetch(name)) is not None:
+                (folder / name).symlink_to(path.resolve())
     numbers = sum(prod(files.header(name).shape) for name in files.names())
     opened = _opened_in(folder, files, checkpoint, device, tensors=Tensors(numbers, files.as_transformers))
     finalize(opened, place.cleanup)
     return opened
-
-
-def _link_what_is_read(files: Files, folder: Path) -> None:
-    """Link from a folder, which has a config.json, to what else is read to run the model, but for its weights."""
-    for name in _read(files):
-        if name != CONFIG and (path := files.fetch(name)) is not None:
-            (folder / name).symlink_to(path.resolve())
 
 
 def _folder_of(files: Files) -> Path:
@@ -192,20 +185,21 @@ def _opened_in(
     if text is not None and checkpoint.architecture.family == WHISPER:
         text = transcribed(folder, text)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
-    stored = slot is not None and "formula" not in slot
-    opened = open_model(
+    name, first_row = None, 0
+    if slot is not None and "formula" not in slot:
+        name, first_row = checkpoint.record("position_embedding").name, slot.get("skip", 0)
+        name = next(iter(files.dialect.in_transformers(name)), name)
+    return open_model(
         folder,
         checkpoint.architecture,
-        position_tensor=_name_of(checkpoint, "position_embedding", files) if stored else None,
-        first_row=slot.get("skip", 0) if slot is not None and stored else 0,
+        position_tensor=name,
+        first_row=first_row,
         device=device,
         threads=THREADS,
         text=text,
         tensors=tensors,
         remember=partial(_remembered, files, checkpoint),
     )
-    in_usual_form(opened._model)
-    return opened
 
 
 def transcribed(folder: Path, text: TokenizedText) -> TokenizedText:
@@ -214,13 +208,7 @@ def transcribed(folder: Path, text: TokenizedText) -> TokenizedText:
     return replace(text, name=f"{text.name}, hearing silence", before=asked if len(asked) == 4 else text.before)
 
 
-def _name_of(checkpoint: Checkpoint, role: str, files: Files) -> str:
-    name = checkpoint.record(role).name
-    return next(iter(files.dialect.in_transformers(name)), name)
-
-
 def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":
-    """Return the choice of text for a model, cached by its weights and files."""
     made_by = {name: metadata.version(name) for name in (*LIBRARIES, *run_text.libraries(files))}
     made_from = {**depends_on(files, checkpoint), "libraries": made_by, "version": SAMPLES_VERSION}
     cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(made_from))

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -41,6 +41,7 @@ Findings = Sequence[Finding[Any]]
 @dataclass(eq=False)
 class ModelRun:
     request: jobs.Request
+    tally: Tally
     findings: Findings = ()
     before: reconcile.Fingerprint | None = None
     ready: deque[jobs.Job] = field(default_factory=deque)
@@ -52,13 +53,8 @@ class ModelRun:
     held_since: float | None = None
     done: dict[str, tuple[StoredFinding, bool]] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
-    tally: Tally = field(init=False)
     is_complete: bool = True  # whether nothing will be left to do, as far as is known
     trouble: AtlasError | jobs.Failed | None = None
-    number: InitVar[tuple[int, int]] = (1, 1)  # (index, total)
-
-    def __post_init__(self, number: tuple[int, int]) -> None:
-        self.tally = Tally(self.name, *number)
 
     @property
     def name(self) -> str:
@@ -98,8 +94,9 @@ class Scheduler:
         Raises AtlasError: results can't be written. Stopped: by Ctrl-C; says how much is stored of which model.
         """
         self._findings, self._ended, session = findings, ended, uuid4().hex
-        requests = (jobs.Request(session, model, self._places, self._settings) for model in models)
-        self._waiting.extend(ModelRun(each, number=(i, len(models))) for i, each in enumerate(requests, 1))
+        for number, model in enumerate(models, 1):
+            request = jobs.Request(session, model, self._places, self._settings)
+            self._waiting.append(ModelRun(request, Tally(model.name, number, len(models))))
         try:
             while self._waiting or self._under_way or self._held:
                 self._step()
@@ -343,9 +340,8 @@ class Scheduler:
 
     def _remember(self, run: ModelRun) -> None:
         assert run.known is not None
-        if run.before is None or not run.is_complete or run.outdated:
-            return
-        if sorted(run.done) != self._store.finding_names(run.name):
+        all_stored = sorted(run.done) == self._store.finding_names(run.name)
+        if run.before is None or not run.is_complete or run.outdated or not all_stored:
             return
         records = [record for record, _ in run.records()]
         if self._store.is_tidy(run.name, records):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.compute.records import ModelRecord, StoredFinding, differing
+from generators.compute.records import StoredFinding, differing
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 
@@ -62,11 +62,12 @@ def adopt(store: Store, other: Store) -> list[str]:
             if _mixes(ours, better):
                 mixed.append(name)
                 continue
-            if header is not None and not store.has_model(name):
+            remembered = other.up_to_date(name) if _records(ours | better) == _records(theirs) else None
+            if header is not None and (remembered is not None or not store.has_model(name)):
                 store.save_model(header)
             taken += _save(store, name, better)
-            if header is not None and _digests(store, name) == _digests(other, name):
-                _take_what_is_remembered(store, other, header)
+            if remembered is not None:
+                store.remember(name, remembered.made_from, remembered.findings)
     _check_none(mixed, other, store)
     return taken
 
@@ -81,18 +82,15 @@ def move(local: Store, into: Store) -> list[str]:
     moved, mixed = list[str](), list[str]()
     for name in local.names():
         with local.locked(name), into.locked(name):
-            header = local.model(name)
-            findings = {finding: local.load(name, finding) for finding in local.finding_names(name)}
-            theirs, better = _whole(into, name), Whole()
-            for finding, mine in findings.items():
-                there = theirs.get(finding)
-                is_older = mine is not None and there is not None and not _is_new(mine[0]) and _is_new(there[0])
-                if mine is not None and not is_older and (there is None or there[0] != mine[0]):
+            header, theirs, better = local.model(name), _whole(into, name), Whole()
+            for finding in local.finding_names(name):
+                mine, there = local.load(name, finding), theirs.get(finding)
+                if mine is not None and (there is None or _may_replace(mine[0], there[0])):
                     better[finding] = mine
             if _mixes(theirs, better):
                 mixed.append(name)
                 continue
-            if header is not None and into.model(name) != header:
+            if header is not None:
                 into.save_model(header)
             moved += _save(into, name, better)
             local.remove_model(name)
@@ -111,10 +109,14 @@ def _save(store: Store, name: str, found: Whole) -> list[str]:
     return [f"{name}/{finding}" for finding in found]
 
 
+def _records(whole: Whole) -> dict[str, StoredFinding]:
+    return {finding: record for finding, (record, _) in whole.items()}
+
+
 def _mixes(there: Whole, better: Whole) -> bool:
     """Return whether results of one model's weights would be of two, once the better ones are there."""
-    then = (record for record, _ in (there | better).values())
-    return differing(then) is not None and differing(record for record, _ in there.values()) is None
+    now, then = _records(there).values(), _records(there | better).values()
+    return differing(then) is not None and differing(now) is None
 
 
 def _check_none(mixed: list[str], other: Store, store: Store) -> None:
@@ -153,13 +155,5 @@ def _is_better(theirs: StoredFinding, ours: StoredFinding) -> bool:
     return _is_new(theirs) and (not _is_new(ours) or is_later)
 
 
-def _digests(store: Store, name: str) -> dict[str, str | None]:
-    found = {finding: store.load_or_none(name, finding) for finding in store.finding_names(name)}
-    return {finding: None if whole is None else whole[0].digest() for finding, whole in found.items()}
-
-
-def _take_what_is_remembered(store: Store, other: Store, header: ModelRecord) -> None:
-    remembered = other.up_to_date(header.name)
-    if remembered is not None:
-        store.save_model(header)
-        store.remember(header.name, remembered.made_from, remembered.findings)
+def _may_replace(mine: StoredFinding, there: StoredFinding) -> bool:
+    return mine != there and (_is_new(mine) or not _is_new(there))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
@@ -28,8 +29,6 @@ class NextToken:
         self._run_logits, self._ids = run_logits, windows.ids
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        import torch
-
         ids = torch.from_numpy(self._ids.astype(np.int64))
         losses = np.empty(len(ids))
 
@@ -56,8 +55,6 @@ class MaskedTokens:
         self._given = np.where(self._masked, windows.mask_id, windows.ids)
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        import torch
-
         ids, masked = torch.from_numpy(self._ids.astype(np.int64)), torch.from_numpy(self._masked)
         losses = np.empty(len(ids))
 
@@ -146,8 +143,6 @@ def masked_places(windows: Windows) -> Bool[Array, "windows n"]:
 
 
 def _costs(begin: int, logits: Any, wanted: Any, see: SeePredictions | None) -> Float[Array, " tokens"]:
-    import torch
-
     if see is None:
         return torch.nn.functional.cross_entropy(logits, wanted, reduction="none").cpu().numpy()
     predictions = torch.log_softmax(logits, dim=-1)
@@ -156,6 +151,4 @@ def _costs(begin: int, logits: Any, wanted: Any, see: SeePredictions | None) -> 
 
 
 def _unit(states: Any) -> Any:
-    import torch
-
     return torch.nn.functional.normalize(states, dim=-1)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
+
 from generators.runner.errors import CannotRunError
 
 
@@ -32,8 +34,6 @@ def function_replaced(model: Any, name: str, make: Callable[[Any], Any]) -> Iter
 
 def find_blocks(model: Any, n_layer: int) -> list[Any]:
     """Return the blocks of a model in order. Raises CannotRunError: no list of modules has one for each layer."""
-    import torch
-
     for module in model.modules():
         if isinstance(module, torch.nn.ModuleList) and len(module) == n_layer:
             return list(module)
@@ -66,8 +66,6 @@ def find_joining(blocks: Sequence[Any], width: int, run: Callable[[], Any]) -> l
 
     `width` is that of all heads together; `run` runs the model once. Raises CannotRunError: a block has none.
     """
-    import torch
-
     called: list[Any] = [None] * len(blocks)
 
     def note(layer: int) -> Any:

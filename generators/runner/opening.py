@@ -1,7 +1,6 @@
 """A checkpoint's folder -> a model that is ready to be run. No code of a repository is ever run."""
 
 import json
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,21 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from numpy import ndarray as Array
+from safetensors import SafetensorError, safe_open
 
 from generators.base.allocation import keep_freed_memory
 from generators.base.architecture import Architecture
 from generators.base.sentences import first
-from generators.runner.budget import BATCH_BYTES, DEFAULT_BUDGET_S, FLOAT_BYTES
+from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
-from generators.runner.positions import add_slopes_once
-from generators.runner.usual import WHISPER, hearing_silence
 
 if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 CONFIG = "config.json"
+WHISPER = "whisper--decoder"
 # Memory relative to the parameters: while a model is made, they are also read from the file.
 MEMORY_FACTOR = 1.5
+GIB = 2**30
 NAMED = 3  # absent tensors named in a sentence
 # Parts that no hidden state depends on; files of language models lack them.
 UNREAD = ("pooler.",)
@@ -44,55 +44,35 @@ def open_model(
     folder: Path,
     architecture: Architecture,
     *,
-    position_tensor: str | None = None,
-    first_row: int = 0,
     device: str = "cpu",
-    threads: int = 1,
-    budget_s: float = DEFAULT_BUDGET_S,
     tensors: Tensors | None = None,
     **options: Any,
 ) -> "OpenedModel":
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
 
     Args:
-        position_tensor: the name of the tensor that holds the position embedding, by the family's table; None for
-            models without one.
-        first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
-        threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
-        budget_s: what a finding may take, by which it chooses how many windows it reads.
         tensors: in place of files that transformers can open, as it names and stores them.
-        options: others of `OpenedModel`.
+        options: those of `OpenedModel`.
 
     Raises CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
     model that does not fit into memory, a device that isn't there.
     """
-    _check_installed()
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            raise CannotRunError(f"The model can't be run: {package} isn't installed.")
     config = _read_config(folder)
     _check_memory(parameters_of(folder) if tensors is None else tensors.count, device)
+    from generators.runner.positions import add_slopes_once
     from generators.runner.run import OpenedModel
+    from generators.runner.usual import in_usual_form
 
     model = _load(folder, config, architecture, tensors)
     _fuse_activations(model)
     add_slopes_once(model, architecture.n_layer)
     model = model.to(device).eval().requires_grad_(False)
+    in_usual_form(model)
     keep_freed_memory(BATCH_BYTES)
-    return OpenedModel(
-        model,
-        folder,
-        architecture,
-        position_tensor=position_tensor,
-        first_row=first_row,
-        device=device,
-        threads=threads,
-        budget_s=budget_s,
-        **options,
-    )
-
-
-def _check_installed() -> None:
-    for package in ("torch", "transformers"):
-        if find_spec(package) is None:
-            raise CannotRunError(f"The model can't be run: {package} isn't installed.")
+    return OpenedModel(model, folder, architecture, device=device, **options)
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -115,7 +95,8 @@ def _check_memory(parameters: int, device: str) -> None:
     available = _available(device)
     if needed > available:
         raise CannotRunError(
-            f"The model does not fit into memory: it needs about {_gib(needed)}, and {_gib(available)} are free."
+            f"The model does not fit into memory: it needs about {needed / GIB:.1f} GiB, and "
+            f"{available / GIB:.1f} GiB are free."
         )
 
 
@@ -124,19 +105,14 @@ def parameters_of(folder: Path) -> int:
     files = sorted(folder.glob("model*.safetensors"))
     if not files:
         raise CannotRunError("The model can't be run: the checkpoint has no safetensors (pickles are never read).")
-    return sum(prod(tensor["shape"]) for path in files for tensor in _header(path).values())
-
-
-def _header(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            if length > path.stat().st_size:
-                raise ValueError("it is cut off")
-            header = json.loads(file.read(length))
-        return {name: tensor for name, tensor in header.items() if name != "__metadata__"}
-    except (OSError, ValueError, struct.error, AttributeError) as error:
-        raise CannotRunError(f"The model can't be run: {path.name} can't be read ({line_of(error)}).") from error
+    count = 0
+    for path in files:
+        try:
+            with safe_open(path, "numpy") as file:
+                count += sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+        except (OSError, SafetensorError) as error:
+            raise CannotRunError(f"The model can't be run: {path.name} can't be read ({line_of(error)}).") from error
+    return count
 
 
 def _available(device: str) -> int:
@@ -157,6 +133,8 @@ def _available(device: str) -> int:
 def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, tensors: Tensors | None) -> Any:
     """Return the model with its head: of causal models always, of encoders if the checkpoint has one."""
     import transformers
+
+    from generators.runner.usual import hearing_silence
 
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
@@ -207,18 +185,14 @@ def _fuse_activations(model: Any) -> None:
 
 def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
     """Return a model and the names of the tensors that it needs and the files lack."""
-    return _complete(
-        config,
-        lambda options: kind.from_pretrained(str(folder), use_safetensors=True, local_files_only=True, **options),
-    )
+    return _complete(config, partial(kind.from_pretrained, str(folder), use_safetensors=True, local_files_only=True))
 
 
 def _from_tensors(tensors: Tensors, kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """Return a model made from its config with these tensors, and the names of those that it lacks."""
     import torch
     import transformers
 
-    def load(options: dict[str, Any]) -> tuple[Any, Any]:
+    def load(**options: Any) -> tuple[Any, Any]:
         settings = transformers.AutoConfig.for_model(**config)
         state = {name: torch.from_numpy(tensor) for name, tensor in tensors.each()}
         made = kind._model_mapping[type(settings)].from_pretrained(None, config=settings, state_dict=state, **options)
@@ -227,40 +201,29 @@ def _from_tensors(tensors: Tensors, kind: Any, folder: Path, config: Mapping[str
     return _complete(config, load)
 
 
-def _complete(config: Mapping[str, Any], load: Callable[[dict[str, Any]], tuple[Any, Any]]) -> tuple[Any, set[str]]:
+def _complete(config: Mapping[str, Any], load: Callable[..., tuple[Any, Any]]) -> tuple[Any, set[str]]:
     import torch
+    import transformers
 
     try:
         model, info = load(
-            {
-                "dtype": torch.float32,
-                "attn_implementation": "eager",  # the only implementation that returns attention weights
-                "trust_remote_code": False,
-                "ignore_mismatched_sizes": True,  # named below
-                "output_loading_info": True,
-            }
+            dtype=torch.float32,
+            attn_implementation="eager",  # the only implementation that returns attention weights
+            trust_remote_code=False,
+            ignore_mismatched_sizes=True,  # named below
+            output_loading_info=True,
         )
     except Exception as error:  # transformers raises all kinds of errors
-        raise CannotRunError(_not_opened(config, error)) from error
+        raise CannotRunError(
+            f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
+            f"{str(config.get('model_type'))!r} ({line_of(error)})."
+        ) from error
     wrong = [entry if isinstance(entry, str) else entry[0] for entry in info["mismatched_keys"]]
     if wrong:
         raise CannotRunError(
             f"The model can't be run: {first(sorted(wrong), NAMED)} has not the shape that {CONFIG} asks for."
         )
     return model, {name for name in info["missing_keys"] if not any(part in name for part in UNREAD)}
-
-
-def _not_opened(config: Mapping[str, Any], error: BaseException) -> str:
-    import transformers
-
-    return (
-        f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
-        f"{str(config.get('model_type'))!r} ({line_of(error)})."
-    )
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"
 
 
 def line_of(error: BaseException) -> str:

@@ -4,16 +4,13 @@ A causal model that predicts the shipped text worse than the frequencies of its 
 writes itself is text that it knows.
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.base.architecture import Architecture
-from generators.base.runs import WindowLoss, Windows
 from generators.runner import budget
 from generators.runner.errors import CannotRunError
 from generators.runner.texts import TokenizedText, digest_of_ids, window_length
@@ -35,23 +32,10 @@ class TextChoice(TypedDict):
     ids: list[int] | None
 
 
-class SampleWriter(Protocol):
-    """The part of `run.OpenedModel` needed to write samples."""
-
-    architecture: Architecture
-    remember: Callable[[Callable[[], TextChoice]], TextChoice]
-
-    @property
-    def config(self) -> Any: ...
-
-    def operations(self, length: int) -> float: ...
-
-    def unstored_loss(self, windows: Windows) -> WindowLoss: ...
-
-    def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]: ...
+# `run` is a `run.OpenedModel`, whose module imports this one.
 
 
-def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
+def known_text(run: Any, shipped: TokenizedText) -> TokenizedText:
     """Return the shipped text if the model predicts it better than token frequencies do, else its own samples."""
     found = run.remember(lambda: _known(run, shipped))
     if found["loss"] < found["entropy"]:
@@ -64,7 +48,7 @@ def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
     return _as_text(run, found["start"], np.array(found["ids"], np.int32))
 
 
-def written_by(run: SampleWriter) -> TokenizedText:
+def written_by(run: Any) -> TokenizedText:
     """Return a model's own samples: at temperature 1, nothing cut off, from its start token, from a fixed seed."""
     start = start_token(run.config, run.architecture.vocab_size or 0)
     length = window_length(run.architecture.n_ctx) - 1
@@ -98,7 +82,7 @@ def entropy(ids: Int[Array, " tokens"]) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def _known(run: SampleWriter, shipped: TokenizedText) -> TextChoice:
+def _known(run: Any, shipped: TokenizedText) -> TextChoice:
     windows = shipped.windows(_affordable(run, MOST_WINDOWS), window_length(run.architecture.n_ctx), SEED)
     loss = float(run.unstored_loss(windows).per_window().mean())
     if not np.isfinite(loss):
@@ -110,12 +94,12 @@ def _known(run: SampleWriter, shipped: TokenizedText) -> TextChoice:
     return found
 
 
-def _affordable(run: SampleWriter, count: int) -> int:
+def _affordable(run: Any, count: int) -> int:
     each = run.operations(window_length(run.architecture.n_ctx))
     return budget.affordable(count, each, OPERATIONS, 1.0)
 
 
-def _as_text(run: SampleWriter, start: int, ids: Int[Array, " tokens"]) -> TokenizedText:
+def _as_text(run: Any, start: int, ids: Int[Array, " tokens"]) -> TokenizedText:
     # Samples are independent of one another, so each counts as a file when intervals are made.
     starts = range(0, len(ids), window_length(run.architecture.n_ctx) - 1)
     return TokenizedText(NAME, digest_of_ids(ids), ids.astype(np.int32), before=(start,), starts=tuple(starts))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from numpy import ndarray as Array
 
@@ -35,8 +36,6 @@ class Positions:
     @contextmanager
     def rows(self, rows: Float[Array, "m d"]) -> Iterator[None]:
         """Run with these rows as the embeddings of positions 0 to m - 1; afterwards the table is what it was."""
-        import torch
-
         if self.kind != "table":
             raise CannotRunError("There are no position rows to replace: this model's positions are no table.")
         part = self.table[self.first_row : self.first_row + len(rows)]
@@ -58,8 +57,6 @@ class Positions:
 
         Raises CannotRunError: the model has a table, whose rows only whole ids could name.
         """
-        import torch
-
         if self.kind == "table":
             raise CannotRunError("Position ids can't be replaced: this model looks its positions up in a table.")
         places = torch.from_numpy(np.array(ids, np.float32))
@@ -96,16 +93,12 @@ def _frequencies(module: Any) -> Iterator[tuple[str, Any]]:
 
     Copies that transformers restores them from are among them.
     """
-    import torch
-
     for name, array in {**vars(module), **dict(module.named_buffers(recurse=False))}.items():
         if name.endswith("inv_freq") and torch.is_tensor(array):
             yield name, array
 
 
 def _changed(before: Mapping[tuple[Any, str], Any], module: Any, name: str, how: Rotations) -> Any:
-    import torch
-
     if how.exchanged:
         kind = next((kind for kind in OTHER_LAYERS if name.startswith(kind)), "")
         name = OTHER_LAYERS.get(kind, "") + name.removeprefix(kind)
@@ -120,8 +113,6 @@ def _changed(before: Mapping[tuple[Any, str], Any], module: Any, name: str, how:
 
 
 def _copy(values: Mapping[tuple[Any, str], Any], arrays: Mapping[tuple[Any, str], Any]) -> None:
-    import torch
-
     with torch.no_grad():
         for where, array in arrays.items():
             array.copy_(values[where])
@@ -132,7 +123,6 @@ def _reordered(model: Any, channels: list[int]) -> AbstractContextManager[None]:
 
     Scores are the same in any order but for the rotation.
     """
-    import torch
 
     def reordered(x: Any) -> Any:
         return torch.cat([x[..., channels], x[..., len(channels) :]], dim=-1)
@@ -160,21 +150,17 @@ def add_slopes_once(model: Any, n_layer: int) -> None:
     """
     if _in_masks(model.config):
         for block in modules.find_blocks(model, n_layer):
-            block.register_forward_pre_hook(_without_slopes, with_kwargs=True)
+            block.register_forward_pre_hook(
+                lambda _, args, kwargs: (args, {**kwargs, "alibi": 0 * kwargs["alibi"]}), with_kwargs=True
+            )
 
 
 def _in_masks(config: Any) -> bool:
     return config.model_type == "falcon" and bool(config.alibi)
 
 
-def _without_slopes(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return args, {**kwargs, "alibi": kwargs["alibi"].new_zeros(kwargs["alibi"].shape)}
-
-
 def _in_mask(config: Any, places: Any) -> Any:
     """Return a hook that gives a block a mask that holds slope x position of the key, scaled as scores are."""
-    import torch
-
     scale = math.sqrt(config.hidden_size // config.num_attention_heads)
 
     def replace(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

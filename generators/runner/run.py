@@ -46,7 +46,15 @@ Remember = Callable[[Callable[[], TextChoice]], TextChoice]  # returns the store
 
 
 class OpenedModel:
-    """One model and its text. Not for several threads at once: what is replaced is replaced for all."""
+    """One model and its text. Not for several threads at once: what is replaced is replaced for all.
+
+    Args:
+        position_tensor: the name of the tensor that holds the position embedding, by the family's table; None for
+            models without one.
+        first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
+        threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
+        budget_s: what a finding may take, by which it chooses how many windows it reads.
+    """
 
     def __init__(
         self,
@@ -54,11 +62,11 @@ class OpenedModel:
         folder: Path,
         architecture: Architecture,
         *,
-        position_tensor: str | None,
-        first_row: int,
+        position_tensor: str | None = None,
+        first_row: int = 0,
         device: str,
-        threads: int,
-        budget_s: float,
+        threads: int = 1,
+        budget_s: float = budget.DEFAULT_BUDGET_S,
         text: TokenizedText | None = None,
         largest_batch: int = LARGEST_BATCH,
         remember: Remember = lambda make: make(),
@@ -66,10 +74,10 @@ class OpenedModel:
         self.architecture, self.remember = architecture, remember
         self.device, self.threads, self.largest_batch = device, threads, largest_batch
         self._folder, self._text = folder, text
-        self._encoded = cache(partial(encode, folder))  # each call of `encode` opens the tokenizer
-        self._model = model
+        self.encode = cache(partial(encode, folder))  # each call opens the tokenizer
+        self._model, self.config = model, model.config
         self._base = model.base_model
-        self._head = model is not model.base_model
+        self.predicts = model is not model.base_model
         self._position_tensor, self._first_row = position_tensor, first_row
         self._shared = SharedStates(lambda: self._blocks, self._base_states, self._as_it_is)
         self._known_losses: dict[tuple[int, bytes], float] = {}
@@ -83,10 +91,6 @@ class OpenedModel:
         self._due, self._done = 0.0, 0  # windows, counted once per run
 
     # Properties
-
-    @property
-    def predicts(self) -> bool:
-        return bool(self._head)
 
     @property
     def record(self) -> dict[str, str]:
@@ -129,10 +133,6 @@ class OpenedModel:
     def own_samples(self) -> TokenizedText:
         return written_by(self)
 
-    @property
-    def config(self) -> Any:
-        return self._model.config
-
     def windows(
         self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
     ) -> TextWindows:
@@ -155,9 +155,6 @@ class OpenedModel:
 
     def operations(self, length: int) -> float:
         return budget.operations(self._model, self.architecture, length, predicts=self.predicts)
-
-    def encode(self, text: str) -> tuple[int, ...]:
-        return self._encoded(text)
 
     # Outputs
 

@@ -106,7 +106,5 @@ class SharedStates:
             return None
         middle = len(self._find_blocks()) // 2
         states = self._on_device(self._kept.at(middle, rows))
-        return same_from_the_middle(self._find_blocks(), middle, states, lambda: self._run_tokens(rows))
-
-    def _run_tokens(self, rows: Int[Array, "batch n"]) -> Any:
-        return self._run(self._on_device(rows.astype(np.int64)))
+        tokens = self._on_device(rows.astype(np.int64))
+        return same_from_the_middle(self._find_blocks(), middle, states, lambda: self._run(tokens))

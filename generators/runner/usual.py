@@ -6,16 +6,17 @@ What they compute stays the same.
 import copy
 from typing import Any
 
+import torch
+from torch.nn import ModuleList, Parameter, Sequential
+
 from generators.runner import modules
 
 LONG = "longrope"
-WHISPER = "whisper--decoder"
 SILENCE = -1.5  # what Whisper's own preprocessing makes of it: (log10(1e-10) + 4) / 4 in every band
 
 
 def hearing_silence(pair: Any) -> Any:
     """Return Whisper's decoder as a model of its own that hears 30 seconds of silence."""
-    import torch
     from transformers import WhisperForCausalLM
 
     config = pair.config
@@ -46,8 +47,6 @@ def _end_in_the_stream(model: Any) -> None:
 
     OPT-350m multiplies its last hidden states by `project_out`: they are 512 wide then, and 1,024 everywhere before.
     """
-    from torch.nn import Sequential
-
     if model.config.model_type != "opt":
         return
     ending = next(part for part in model.modules() if hasattr(part, "project_out"))
@@ -69,8 +68,6 @@ def _give_each_layer_a_block(model: Any) -> None:
 
     Each use of the one block can then be followed and changed by itself.
     """
-    from torch.nn import ModuleList, Parameter
-
     if model.config.model_type != "albert":
         return
     (shared,) = model.base_model.encoder.albert_layer_groups
@@ -88,8 +85,6 @@ def _make_long_rotations(model: Any) -> None:
 
     transformers makes them when the model is first run; in inference mode, they could not be changed later.
     """
-    import torch
-
     for rotation in modules.find_rotations(model):
         kinds = getattr(rotation, "rope_type", None)  # one for all, or one per layer type
         for layer, kind in kinds.items() if isinstance(kinds, dict) else [(None, kinds)]:

@@ -65,10 +65,6 @@ def weights(change: Callable[[bytes], bytes]) -> Harm:
     return lambda folder: (folder / WEIGHTS).write_bytes(change((folder / WEIGHTS).read_bytes()))
 
 
-def header_length(length: int) -> Harm:
-    return weights(lambda content: struct.pack("<Q", length) + content[8:])
-
-
 def tensor(name: str, values: np.ndarray) -> Harm:
     return lambda folder: write_checkpoint(folder, changed={name: values}, dtype=None)
 
@@ -111,21 +107,16 @@ def shard_is_pickle(folder: Path) -> None:
 BROKEN = {
     "truncated-data": (weights(lambda content: content[:-100]), NOT_WHOLE),
     "truncated-header": (weights(lambda content: content[:100]), NOT_WHOLE),
-    "truncated-length": (weights(lambda content: content[:5]), NOT_WHOLE),
     "no-bytes": (put(WEIGHTS, b""), NOT_WHOLE),
-    "offset-past-end": (header(lambda h: h["wte.weight"].update(data_offsets=[0, 10**12])), NOT_WHOLE),
     "offsets-overlap": (
         header(lambda h: h["wpe.weight"].update(data_offsets=h["wte.weight"]["data_offsets"])),
         NOT_WHOLE,
     ),
     "offsets-backwards": (header(lambda h: h["wpe.weight"]["data_offsets"].reverse()), NOT_WHOLE),
-    "offsets-negative": (header(lambda h: h["wpe.weight"].update(data_offsets=[-8, 10])), NOT_WHOLE),
     "shape-not-its-bytes": (header(lambda h: h["wpe.weight"].update(shape=[POSITIONS, WIDTH + 1])), NOT_WHOLE),
     "shape-overflows": (header(lambda h: h["wpe.weight"].update(shape=[2**40, 2**40])), NOT_WHOLE),
     "dtype-unheard-of": (header(lambda h: h["wpe.weight"].update(dtype="Q7")), NOT_WHOLE),
-    "header-huge": (header_length(2**62), NOT_WHOLE),
-    "header-past-end": (header_length(10**7), NOT_WHOLE),
-    "header-zero": (header_length(0), NOT_WHOLE),
+    "header-huge": (weights(lambda content: struct.pack("<Q", 2**62) + content[8:]), NOT_WHOLE),
     "header-no-json": (put(WEIGHTS, struct.pack("<Q", 4) + b"[[[["), NOT_WHOLE),
     "header-empty": (
         put(WEIGHTS, struct.pack("<Q", 2) + b"{}"),
@@ -140,12 +131,9 @@ BROKEN = {
     "integers": (tensor("wpe.weight", np.ones((POSITIONS, WIDTH), np.int32)), "is I32; the atlas reads F64, F32"),
     "no-config": (lambda folder: (folder / "config.json").unlink(), "The checkpoint broken has no config.json"),
     "config-not-json": (config("model_type: gpt2"), "config.json isn't valid JSON"),
-    "config-empty": (config(""), "config.json isn't valid JSON"),
     "config-binary": (config(b"\x80\x04\x95"), "config.json can't be read"),
     "config-a-list": (config(json.dumps([config_of("gpt2")])), "must hold a JSON object, not list"),
     "config-deep": (config("[" * 200_000 + "]" * 200_000), "config.json isn't valid JSON"),
-    "config-deep-object": (config('{"a":' * 100_000), "config.json isn't valid JSON"),
-    "config-a-string": (config('"gpt2"'), "must hold a JSON object, not str"),
     "config-endless-number": (config('{"n_embd": ' + "1" * 10_000 + "}"), "config.json isn't valid JSON"),
     "family-unknown": (
         sizes(model_type="mamba", vocab_size=None),
@@ -171,7 +159,6 @@ BROKEN = {
     "map-to-nothing": (weight_map({"wpe.weight": "model-1-of-2.safetensors"}), "has no model-1-of-2.safetensors"),
     "map-to-endless-name": (weight_map({"wpe.weight": "x" * 5000}), "can't be read: File name too long"),
     "map-with-nul": (weight_map({"wpe.weight": "a\0b"}), "broken has no a"),
-    "map-to-numbers": (weight_map({"wpe.weight": 3}), "has no weight_map"),
 }
 
 
@@ -230,32 +217,25 @@ def test_what_may_not_be_read_is_a_sentence(atlas, closed):
 
 def test_weights_gone_bad_leave_the_results_computed_from_them_before(atlas, unharmed):
     spoiled("wpe.weight", np.nan)(unharmed / "good")
-    run = atlas("compute", "good")
-    assert run.code == BAD_INPUT
+    refused(atlas("compute", "good"))
 
 
 @pytest.mark.parametrize("harm", ["no-config", "nan", "truncated-data"])
 def test_a_report_on_a_broken_checkpoint_is_a_sentence_and_the_old_report_stays(atlas, project, harm):
-    write_checkpoint(project / "broken")
-    (project / "report").mkdir()
-    (project / "report" / "index.html").write_text("the old report")
-    BROKEN[harm][0](project / "broken")
+    BROKEN[harm][0](write_checkpoint(project / "broken"))
+    old = {project / "report" / name: "the old report" for name in ("index.html", ".results/good/gains.json")}
+    for path, content in old.items():
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
     refused(atlas("report", "./broken"))
-    assert [(path.name, path.read_text()) for path in (project / "report").iterdir()] == [
-        ("index.html", "the old report")
-    ]
+    assert {path: path.read_text() for path in (project / "report").rglob("*.*") if path.is_file()} == old
 
 
 # To a terminal, a page, or a path, and those that are too long or no text.
 HOSTILE_NAMES = [
-    "../nowhere",
-    "../../etc/passwd",
-    "/etc/passwd",
-    "<script>alert(1)</script>",
-    "a\x1b[31mb",
-    "a\nb\r\x07",
+    *("../nowhere", "../../etc/passwd", "/etc/passwd", "<script>alert(1)</script>", "a\x1b[31mb", "a\nb\r\x07"),
+    *("a\x00b", "", " ", "x" * 5000, "own--er/model", "\udcff"),
 ]
-HOSTILE_NAMES += ["a\x00b", "", " ", "x" * 5000, "own--er/model", "\udcff"]
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
@@ -284,23 +264,14 @@ def test_folders_with_hostile_names_become_slugs(atlas, project):
     assert json.loads(atlas("show", "model", "--json").out)["model"]["source"]["place"] == "model-\ufffd"
 
 
-BROKEN_REGISTRIES = [b"- [", b"\xff", b"- name: ../x\n  title: x"]
-EVERY = ("compute", "models", "compute good", "show away")
-
-
-@pytest.mark.parametrize(
-    ("command", "content"),
-    [
-        ("compute", None),  # `compute NAME` needs none: it may be a folder or a hub id
-        ("models", None),
-        *((command, content) for command in EVERY for content in BROKEN_REGISTRIES),
-    ],
-)
-def test_a_broken_registry_is_a_sentence(atlas, unharmed, command, content):
-    (unharmed / "models.yml").unlink()
-    if content is not None:
+@pytest.mark.parametrize("command", ["compute", "models", "compute good", "show away"])
+def test_a_broken_registry_is_a_sentence(atlas, unharmed, command):
+    for content in (b"- [", b"\xff", b"- name: ../x\n  title: x"):
         (unharmed / "models.yml").write_bytes(content)
-    assert "The registry models.yml " in refused(atlas(*command.split()))
+        assert "The registry models.yml " in refused(atlas(*command.split()))
+    (unharmed / "models.yml").unlink()
+    if " " not in command:  # a model that is named may be a folder or on the hub
+        assert "The registry models.yml " in refused(atlas(command))
 
 
 def test_a_folder_needs_no_registry_unless_one_is_named(atlas, project):

@@ -9,7 +9,12 @@ import pytest
 from generators import findings as all_findings
 from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
+from generators.site import report
+from generators.site.build import Made
+from generators.site.pages import Rendered
 from tests.cli.conftest import BAD_INPUT, SOME_FAILED, is_a_sentence, refused, results_of
+from tests.compute.harness import raising
+from tests.compute.test_results import damage
 from tests.toy_findings import toy
 
 HARM = [b"", b"{}", b"{\xff", b"[" * 100_000]
@@ -36,50 +41,21 @@ def test_damaged_results_are_a_sentence_and_made_anew(atlas, project, harm, name
 
 def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
     (project / "taken").write_text("a file, not a folder")
-    refused(atlas("compute", "good", "--results", "taken"), SOME_FAILED)
-
-
-@pytest.fixture
-def nothing_made(monkeypatch) -> None:
-    """Have no report made: bad input is found before anything is."""
-    from generators.site import report
-
-    for work in ("compute_model", "make_pages", "run_mkdocs"):
-        monkeypatch.setattr(report, work, lambda *_, **__: pytest.fail("something was made"))
-
-
-@pytest.mark.parametrize("model", ["nonsense", "./nowhere", "<script>"])
-def test_a_report_on_what_is_no_model_is_a_sentence(atlas, project, nothing_made, model):
-    refused(atlas("report", model))
-    assert not (project / "report").exists()
-
-
-@pytest.mark.parametrize("taken", ["my-thesis", "my-thesis/chapter-1.txt"])
-def test_a_report_takes_the_place_of_nothing_else(atlas, project, nothing_made, taken):
-    (project / taken).parent.mkdir(exist_ok=True)
-    (project / taken).write_text("years of work")
-    assert "is no report; name another" in refused(atlas("report", "./good", "--output", "my-thesis"))
-    assert (project / taken).read_text() == "years of work"
+    assert "can't be written" in refused(atlas("compute", "good", "--results", "taken"), SOME_FAILED)
 
 
 @pytest.fixture
 def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
     """Have two findings computed, of which one breaks, and nothing drawn; note what would be made into pages."""
-    from generators.site import report
-    from generators.site.build import Made
-    from generators.site.pages import Rendered
-
     noted: list[tuple[Registry, Path]] = []
-
-    def breaking(inputs):
-        raise ZeroDivisionError("a bug")
 
     def make_pages(registry, store, *_, **__):
         assert store.finding("good", "whole").status == "computed"
         noted.append((registry, store.root))
         return Made(Rendered([], [], ["A figure is damaged."]), [])
 
-    monkeypatch.setattr(all_findings, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    broken = toy("broken", measure=raising(ZeroDivisionError("a bug")))
+    monkeypatch.setattr(all_findings, "FINDINGS", (broken, toy("whole")))
     monkeypatch.setattr(report, "make_pages", make_pages)
     monkeypatch.setattr(report, "run_mkdocs", lambda *_, **__: None)
     return noted
@@ -108,11 +84,6 @@ def test_a_report_needs_no_registry_and_keeps_its_results_to_itself(atlas, unhar
     assert sorted(path.name for path in (root / "good").glob("*.json")) == ["broken.json", "model.json", "whole.json"]
 
 
-def flipped(path: Path) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[:-40] + bytes([content[-40] ^ 1]) + content[-39:])
-
-
 def the_arrays_of(project: Path, finding: str) -> Path:
     (path,) = (project / "results" / "good").glob(f"{finding}.*.npz")
     return path
@@ -124,7 +95,7 @@ def test_verify_names_everything_that_is_wrong(atlas, project):
         store.save_finding("headless", *store.load("good", finding))
     helix, gains, model = (project / "results" / "good" / f"{name}.json" for name in ("helix", "gains", "model"))
     helix.write_text(helix.read_text().replace('"status": "computed"', '"status": "missing"'))
-    flipped(the_arrays_of(project, "channels"))
+    damage(the_arrays_of(project, "channels"), "bit")
     the_arrays_of(project, "attention").unlink()
     gains.write_bytes(gains.read_bytes()[:100])
     model.write_text(model.read_text().replace("Good model", "Better model"))
@@ -151,7 +122,7 @@ def other(project) -> Path:
 def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
     whole = results_of(project)
     (project / "results" / "good" / "gains.json").unlink()
-    flipped(the_arrays_of(project, "helix"))
+    damage(the_arrays_of(project, "helix"), "bit")
     run = atlas("adopt", "other")
     assert (run.code, run.out, run.err) == (0, "Copied from other/: good/gains, good/helix\n", "")
     assert results_of(project) == whole

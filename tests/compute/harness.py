@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from generators.base.display import Display
-from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.executors import Workers
 from generators.compute.jobs import Answer, Job, Measure, WorkerContext
+from generators.compute.plan import Opened, open_model
 from generators.compute.results import Store
 from generators.compute.running import AS_USUAL, RunSettings
 from generators.compute.schedule import Scheduler
@@ -96,13 +97,28 @@ class Recorded(Workers):
         return [(job.request.model.name, job.what) for job in self.done if isinstance(job, Measure)]
 
 
+def raising(error: BaseException) -> Callable[..., Any]:
+    def raises(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return raises
+
+
+def model_in(folder: Path, name: str = "tiny", **fields: Any) -> Model:
+    return Model(name=name, title=name.title(), sources=(FolderSource(folder=folder),), **fields)
+
+
+def at_hub() -> Model:
+    return Model(name="tiny", title="Tiny", sources=(HubSource(hub="owner/tiny"),))
+
+
+def opened_in(folder: Path, settings: RunSettings = AS_USUAL, **fields: Any) -> Opened:
+    return open_model(model_in(folder, **fields), Places(), settings)
+
+
 def in_folders(place: Path, count: int, **options: object) -> list[Model]:
     names = [f"model-{number}" for number in range(count)]
-    folders = [write_checkpoint(place / name, seed=seed, **options) for seed, name in enumerate(names)]
-    return [
-        Model(name=name, title=name, sources=(FolderSource(folder=f),))
-        for name, f in zip(names, folders, strict=True)
-    ]
+    return [model_in(write_checkpoint(place / name, seed=i, **options), name) for i, name in enumerate(names)]
 
 
 def computed(
@@ -125,16 +141,25 @@ def project(place: Path, count: int) -> list[str]:
     return [model.name for model in models]
 
 
+def compute(place: Path, results: str) -> None:
+    subprocess.run([*ATLAS, "compute", *ONLY, "--results", results], cwd=place, check=True, capture_output=True)
+
+
 def with_expected(place: Path, count: int) -> Path:
     """Write a project, and in `expected` its results as computing one model after another leaves them; return it."""
     project(place, count)
-    subprocess.run([*ATLAS, "compute", *ONLY, "--results", "expected"], cwd=place, check=True, capture_output=True)
+    compute(place, "expected")
     return place
 
 
 def stored(root: Path) -> dict[str, bytes]:
     found = (path for path in root.rglob("*") if path.is_file() and path.name != ".lock")
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the results of a model, without what the store notes beside them."""
+    return {path.name: path.read_bytes() for path in folder.glob("[!.]*") if path.is_file()}
 
 
 def started(place: Path, results: str, *options: str) -> "subprocess.Popen[str]":

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Places
 from generators.compute import memory
 from generators.compute.jobs import measure
-from generators.compute.plan import open_model, plan
+from generators.compute.plan import plan
 from generators.compute.running import RunSettings
 from generators.findings import FINDINGS
+from tests.compute.harness import opened_in
 from tests.torture.processes import most_memory
 
 BUDGET_S = 4.0  # for findings that run the model: a window or two of each kind
@@ -34,8 +33,7 @@ def of_all(folder: Path, names: list[str]) -> Iterator[dict[str, Any]]:
 
 def of_one(folder: Path, name: str) -> None:
     finding = next(each for each in FINDINGS if each.name == name)
-    model = Model(name="made-up", title="Made up", sources=(FolderSource(folder=folder),), frequency="wordfreq")
-    opened = open_model(model, Places(), RunSettings(budget_s=BUDGET_S))
+    opened = opened_in(folder, RunSettings(budget_s=BUDGET_S), frequency="wordfreq")
     needed = memory.to_measure(finding, opened)
     planned = plan(finding, opened)
     if planned.key is None:

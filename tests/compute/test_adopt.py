@@ -1,24 +1,35 @@
-"""Of two stores of results, what is missing, older or damaged in one is taken over from the other."""
+"""Of two stores of results, what is missing, older or damaged in one is taken over from the other.
+
+Those computed here lie over those that git tracks: shown in their place, and moved to them when asked.
+"""
+
+import shutil
 
 import numpy as np
 import pytest
 
 from generators.base.errors import InputError
+from generators.checkpoint.sources import Places
+from generators.compute import verify as room
 from generators.compute.records import StoredFinding, TensorEntry
-from generators.compute.results import Store
+from generators.compute.results import MODEL, Store
+from generators.compute.schedule import compute_model
 from generators.compute.verify import adopt, move, verify
+from tests.checkpoints import write_checkpoint
+from tests.compute.harness import contents, model_in
 from tests.compute.test_results import MEASURED, NEW, OLD, TINY, damage, record_of, same_arrays
 from tests.toy_findings import toy
 
 TODAY, OLDER = 1, 0  # versions of a finding
 
 
-@pytest.fixture
-def other(tmp_path, monkeypatch) -> Store:
-    """Return another store; the atlas's one finding is `toy`, of version TODAY."""
-    from generators.compute import verify as room
+@pytest.fixture(autouse=True)
+def _of_version_today(monkeypatch):
+    monkeypatch.setattr(room, "FINDINGS", (toy("toy"), toy("other")))
 
-    monkeypatch.setattr(room, "FINDINGS", (toy("toy"),))
+
+@pytest.fixture
+def other(tmp_path) -> Store:
     store = Store(tmp_path / "cache")
     store.save_model(TINY)
     return store
@@ -26,8 +37,8 @@ def other(tmp_path, monkeypatch) -> Store:
 
 def result_after(kept: Store, other: Store) -> str | None:
     adopt(kept, other)
-    found = kept.finding("tiny", "toy")
-    return None if found is None else found.key
+    found = kept.load("tiny", "toy")
+    return None if found is None else found[0].key
 
 
 @pytest.mark.parametrize(
@@ -57,8 +68,6 @@ def test_of_two_results_of_one_version_the_later_one_is_taken_if_it_is_of_other_
 
 
 def test_results_of_two_weights_are_not_mixed(store, other):
-    """What was measured of other weights is taken if nothing else was, and all else all the same."""
-
     def measured(where: Store, finding: str, digest: str, key: str) -> None:
         tensors = {"E": TensorEntry(name="wte", shape=(64, 24), dtype="F32", sha256=digest)}
         record = record_of(key, version=OLDER).model_copy(update={"finding": finding, "tensors": tensors})
@@ -105,8 +114,106 @@ def test_a_damaged_result_is_replaced_and_never_taken(store, other):
     assert list(verify(store)) == []
 
 
-def test_a_model_that_only_the_other_has_is_taken_whole(store, other):
-    other.save_finding("tiny", record_of(NEW, version=TODAY), MEASURED.arrays)
-    assert adopt(store, other) == ["tiny/toy"]
-    assert store.model("tiny") == TINY
-    same_arrays(store.arrays("tiny", store.finding("tiny", "toy")), MEASURED.arrays)
+# Layers
+
+
+@pytest.fixture
+def tracked(store) -> Store:
+    store.save_model(TINY)
+    for name in ("toy", "other"):
+        store.save_finding("tiny", record_of(OLD, name, version=TODAY), MEASURED.arrays)
+    return store
+
+
+@pytest.fixture
+def local(tracked) -> Store:
+    return Store(tracked.root / "local", under=tracked.root)
+
+
+def test_what_nobody_computed_here_is_read_below(local, tracked):
+    assert local.names() == ["tiny"]
+    assert local.model("tiny") == TINY
+    assert local.finding_names("tiny") == ["other", "toy"]
+    record, arrays = local.load("tiny", "toy")
+    assert record.key == OLD
+    same_arrays(arrays, MEASURED.arrays)
+    assert not local.root.exists()
+
+
+def test_what_is_written_leaves_the_tracked_results_alone(local, tracked):
+    before = contents(tracked.root / "tiny")
+    with local.locked("tiny"):
+        local.save_finding("tiny", record_of(NEW, version=TODAY), {})
+    assert contents(tracked.root / "tiny") == before
+    assert local.finding("tiny", "toy").key == NEW
+    assert local.finding("tiny", "other").key == OLD  # copied: a model is read from one folder
+    assert list(verify(local)) == []
+
+
+def test_a_lock_under_which_nothing_new_was_written_leaves_no_copy(local):
+    with local.locked("tiny"):
+        assert local.finding("tiny", "toy").key == OLD
+    assert not (local.root / "tiny").exists()
+
+
+@pytest.mark.parametrize(("link", "to"), [("local", "."), ("local/tiny", "../tiny")])
+def test_a_link_to_the_tracked_results_loses_none(local, tracked, link, to):
+    before = contents(tracked.root / "tiny")
+    (tracked.root / link).parent.mkdir(exist_ok=True)
+    (tracked.root / link).symlink_to(to)
+    with local.locked("tiny"):
+        local.save_finding("tiny", local.finding("tiny", "toy"), MEASURED.arrays)
+    assert contents(tracked.root / "tiny") == before
+
+
+def test_results_of_another_model_behind_a_link_stay(tracked):
+    before = contents(tracked.root / "tiny")
+    (tracked.root / "mine").symlink_to("tiny")
+    with pytest.raises(InputError, match="are those of 'tiny'"), tracked.locked("mine"):
+        pass
+    assert contents(tracked.root / "tiny") == before
+
+
+def test_a_copy_that_was_cut_short_counts_as_none(local, tracked):
+    (local.root / "tiny").mkdir(parents=True)
+    shutil.copy(tracked.root / "tiny" / "toy.json", local.root / "tiny")
+    assert local.folder("tiny") == tracked.root / "tiny"
+    with local.locked("tiny"):
+        local.save_finding("tiny", record_of(NEW, version=TODAY), {})
+    assert local.finding("tiny", "other").key == OLD
+
+
+def test_damage_below_is_found_although_it_is_not_shown(local, tracked):
+    with local.locked("tiny"):
+        local.save_finding("tiny", record_of(NEW, version=TODAY), {})
+    (tracked.root / "tiny" / "other.json").write_text("{}")
+    assert [name for name, _ in verify(local)] == ["tiny"]
+
+
+def test_up_to_date_results_below_are_not_computed_again(tmp_path, store):
+    model = model_in(write_checkpoint(tmp_path / "models" / "model"), "model")
+    assert compute_model(model, Places(), store, findings=[toy("toy")]).computed == ("toy",)
+    local = Store(store.root / "local", under=store.root)
+    assert compute_model(model, Places(), local, findings=[toy("toy")]).stored == ("toy",)
+    assert not (local.root / "model" / MODEL).exists()
+
+
+@pytest.mark.parametrize(("version", "kept"), [(TODAY, NEW), (OLDER, OLD)])
+def test_what_is_moved_replaces_what_is_no_newer(local, tracked, version, kept):
+    with local.locked("tiny"):
+        local.save_finding("tiny", record_of(NEW, version=version), {})
+    assert move(Store(local.root), tracked) == ["tiny/toy"] * (kept == NEW)
+    assert tracked.finding("tiny", "toy").key == kept
+    assert tracked.finding("tiny", "other").key == OLD
+    assert not (local.root / "tiny").exists()
+    assert list(verify(tracked)) == []
+
+
+def test_what_is_damaged_is_not_moved(local, tracked):
+    with local.locked("tiny"):
+        local.save_finding("tiny", record_of(NEW, version=TODAY), {})
+    (local.root / "tiny" / "toy.json").write_text("{}")
+    with pytest.raises(InputError, match="damaged"):
+        move(Store(local.root), tracked)
+    assert (local.root / "tiny" / MODEL).is_file()
+    assert tracked.finding("tiny", "toy").key == OLD

@@ -48,8 +48,6 @@ def test_a_verdict_that_differs_between_the_texts_is_close(monkeypatch, verdict,
 
 
 def test_runs_on_own_samples_are_stored_beside_the_model_and_have_no_page(atlas, tmp_path, monkeypatch):
-    pytest.importorskip("torch", reason="torch isn't installed")
-    pytest.importorskip("transformers", reason="transformers isn't installed")
     monkeypatch.setattr(own_samples, "MOST_SAMPLES", 8)
     run = atlas(
         *("compute", SMALL, "--registry", ROOT / "models.yml", "--results", tmp_path / "results"),

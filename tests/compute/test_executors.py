@@ -17,7 +17,7 @@ import pytest
 from generators.base.display import Display
 from generators.base.progress import silent
 from generators.compute import executors
-from generators.compute.executors import Processes, threads_of
+from generators.compute.executors import Processes
 from generators.compute.results import Store
 from generators.compute.verify import verify
 from tests.compute.harness import ONLY, heeding_ctrl_c, started, stored, with_expected
@@ -74,8 +74,9 @@ def test_a_killed_process_costs_its_job(place):
     assert stored(place / "killed") == stored(place / "expected")
 
 
-def interrupted(place, results):
-    """Start two jobs and press Ctrl-C at the fourth; return the process, its workers and what it said after that."""
+def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(tmp_path):
+    # So many models that work is left when the fourth finding is begun, on any machine.
+    place, results = with_expected(tmp_path, 30), "interrupted"
     with started(place, results, "--jobs", "2") as process:
         until_measuring(process, 4)
         with at_rest(process) as workers:
@@ -83,18 +84,7 @@ def interrupted(place, results):
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does: of all processes in front
         process.wait()
         assert time.monotonic() - begin < 10  # many times what it takes, on a machine that has other work
-        return process, workers, process.stderr.read()
-
-
-@pytest.fixture(scope="module")
-def long_place(tmp_path_factory):
-    """Return a project of so many models that work is left when the fourth finding is begun, on any machine."""
-    return with_expected(tmp_path_factory.mktemp("long-project"), 30)
-
-
-def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):
-    place, results = long_place, "interrupted"
-    process, workers, rest = interrupted(place, results)
+        rest = process.stderr.read()
     assert process.returncode == 130, rest
     *others, said = rest.splitlines()
     assert re.match(r"Stopped\. (\d of 3 findings of model-\d+( and )?){1,2} are stored", said)
@@ -141,24 +131,6 @@ def test_ctrl_c_while_the_first_process_starts_waits_until_it_has(place):
     assert said.startswith("Stopped. 0 of 3 findings of model-0 are stored")
 
 
-FIRST_PROCESS = """
-import signal
-from generators.base.display import Display
-from generators.base.progress import silent
-from generators.compute.executors import Processes
-
-workers = Processes(Display(silent), 1)
-workers._start("1")
-print(*workers._here["1"][0].submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result())
-workers.close()
-"""
-
-
-def test_ctrl_c_means_nothing_to_the_first_process():
-    run = subprocess.run([sys.executable, "-c", FIRST_PROCESS], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == [str(signal.SIGINT)]
-
-
 def test_processes_end_with_the_one_that_started_them(place):
     with started(place, "orphans", "--jobs", "2") as process:
         until_measuring(process, 2)
@@ -166,11 +138,6 @@ def test_processes_end_with_the_one_that_started_them(place):
             process.kill()
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert alive == []
-
-
-@pytest.mark.parametrize(("jobs", "cores", "threads"), [(1, 8, 8), (3, 8, 2), (8, 8, 1), (16, 8, 1)])
-def test_one_thread_each_unless_there_are_more_cores_than_jobs(jobs, cores, threads):
-    assert threads_of(jobs, cores) == threads
 
 
 def test_jobs_share_the_memory_that_is_free(monkeypatch):
@@ -182,33 +149,20 @@ def test_jobs_share_the_memory_that_is_free(monkeypatch):
     assert not workers.admits("2", 41)
 
 
-def test_what_the_user_said_of_threads_stays(monkeypatch):
+@pytest.mark.parametrize(("jobs", "threads"), [(3, "2"), (16, "1")])
+def test_processes_share_the_cores_and_what_the_user_said_of_threads_stays(monkeypatch, jobs, threads):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    workers = Processes(Display(silent), os.cpu_count() or 1)
+    workers = Processes(Display(silent), jobs)
     workers._start("1")
     found = workers._here["1"][0].submit(_threads).result()
     workers.close()
-    assert found == {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "1"}
+    assert found == {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": threads}
 
 
 def _threads():
     return {name: os.environ.get(name) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--memory", "0"], "--memory is a number of gigabytes above 0"),
-        (["--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], "--scheduler goes with neither"),
-    ],
-)
-def test_bad_options_are_a_sentence(atlas, tmp_path, monkeypatch, options, sentence):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "models.yml").write_text("[]")
-    run = atlas("compute", *options)
-    assert run.code == 2
-    assert sentence in run.err
 
 
 class Late(Executor):

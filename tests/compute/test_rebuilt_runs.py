@@ -5,16 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, models, pre_tokenizers
 
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Places
 from generators.compute import run_text
-from generators.compute.plan import open_model
 from generators.runner.own_samples import entropy
 from generators.runner.texts import OF_REACTIONS, REACTIONS, SMILES, shipped_text
 from generators.tokens.tokenizer_files import _byte_of_character
 from tests.checkpoint import other_software as other
 from tests.checkpoints import WEIGHTS, Sizes, write_checkpoint
+from tests.compute.harness import opened_in
 
 SIZES = Sizes(vocab_size=258)
 TOKENS = [*_byte_of_character(), "th", "<|end|>"]
@@ -26,22 +28,10 @@ SAID = {
 }
 
 
-def model_of(path) -> Model:
-    return Model(name="tiny", title="tiny", sources=(FolderSource(folder=path),))
-
-
-@pytest.fixture
-def transformers():
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    return pytest.importorskip("transformers", reason="transformers isn't installed here")
-
-
-def test_what_runs_is_what_was_measured(transformers, tmp_path):
-    import torch
-
+def test_what_runs_is_what_was_measured(tmp_path):
     (tmp_path / "gguf").mkdir()
     other.write_gpt2_gguf(tmp_path / "gguf" / "tiny.gguf", sizes=SIZES, **SAID)
-    opened = open_model(model_of(tmp_path / "gguf"), Places())
+    opened = opened_in(tmp_path / "gguf")
     assert opened.why_no_run is None
     run = opened.run
     folder = write_checkpoint(tmp_path / "original", sizes=SIZES)
@@ -50,22 +40,22 @@ def test_what_runs_is_what_was_measured(transformers, tmp_path):
     with torch.no_grad():
         np.testing.assert_allclose(run._model(ids).logits, original(ids).logits, atol=1e-5)
     assert run._model.transformer.wte.weight is run._model.lm_head.weight
-    assert run._encoded("the") == (256, TOKENS.index("e"))
+    assert run.encode("the") == (256, TOKENS.index("e"))
     key = opened.depends_on("run")
     other.write_gpt2_gguf(tmp_path / "gguf" / "tiny.gguf", sizes=SIZES, **SAID | {"tokenizer.ggml.pre": "x"})
-    again = open_model(model_of(tmp_path / "gguf"), Places()).depends_on("run")
+    again = opened_in(tmp_path / "gguf").depends_on("run")
     assert again["weights"] == key["weights"]
     assert again["files"] != key["files"]
 
 
-def test_without_a_tokenizer_it_is_not_run(transformers, tmp_path):
+def test_without_a_tokenizer_it_is_not_run(tmp_path):
     other.write_gpt2_gguf(tmp_path / "tiny.gguf")
-    assert open_model(model_of(tmp_path), Places()).why_no_run == run_text.NO_TOKENIZER_IN_GGUF
+    assert opened_in(tmp_path).why_no_run == run_text.NO_TOKENIZER_IN_GGUF
 
 
-def test_a_tokenizer_that_transformers_does_not_read_is_a_sentence(transformers, tmp_path):
+def test_a_tokenizer_that_transformers_does_not_read_is_a_sentence(tmp_path):
     other.write_gpt2_gguf(tmp_path / "tiny.gguf", sizes=SIZES, **SAID | {"tokenizer.ggml.model": "odd"})
-    opened = open_model(model_of(tmp_path), Places())
+    opened = opened_in(tmp_path)
     with pytest.raises(Exception, match="transformers can't read its file's tokenizer"):
         _ = opened.run
 
@@ -75,10 +65,8 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *SIGNS]
 
 
 @pytest.fixture
-def reader_of_reactions(transformers, tmp_path):
+def reader_of_reactions(tmp_path):
     """Return the folder of an encoder in pickles, without a model_type, and that encoder as it was saved."""
-    import torch
-
     config = transformers.BertConfig(
         vocab_size=len(VOCABULARY), hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=48
     )
@@ -91,10 +79,8 @@ def reader_of_reactions(transformers, tmp_path):
 
 
 def test_a_pickled_encoder_of_reactions_is_run_on_reactions(reader_of_reactions):
-    import torch
-
     folder, original = reader_of_reactions
-    opened = open_model(model_of(folder), Places())
+    opened = opened_in(folder)
     assert opened.why_no_run is None
     run, text = opened.run, shipped_text(folder)
     windows = text.windows(2, 64, 0)
@@ -119,11 +105,7 @@ def test_reactions_are_cut_into_signs_without_a_rest(reader_of_reactions):
     assert 2 < entropy(text.ids) < np.log(len(SIGNS))
 
 
-def test_a_model_without_its_safetensors_is_run_as_with_them(transformers, tmp_path):
-    import torch
-    from safetensors.torch import load_file
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
+def test_a_model_without_its_safetensors_is_run_as_with_them(tmp_path):
     folders = [write_checkpoint(tmp_path / name, sizes=SIZES) for name in ("whole", "pickled")]
     tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(TOKENS)}, [("t", "h")]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -132,7 +114,7 @@ def test_a_model_without_its_safetensors_is_run_as_with_them(transformers, tmp_p
     tensors = load_file(folders[1] / WEIGHTS)
     torch.save(tensors, folders[1] / "pytorch_model.bin")
     (folders[1] / WEIGHTS).unlink()
-    runs = [open_model(model_of(folder), Places()).run for folder in folders]
+    runs = [opened_in(folder).run for folder in folders]
     ids = torch.tensor([[5, 25, 7, 100]])
     with torch.no_grad():
         first, second = (run._model(ids).logits for run in runs)

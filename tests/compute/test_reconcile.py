@@ -4,20 +4,20 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from generators import findings as all_findings
 from generators.base.errors import AtlasError
-from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files, Origin, Places, locate
 from generators.compute import jobs, reconcile
 from generators.compute.results import UP_TO_DATE, Store
 from generators.compute.running import RunSettings
-from tests.checkpoints import config_of, write_checkpoint
-from tests.compute.harness import Recorded, computed
+from tests.checkpoints import config_of, write_checkpoint, write_json
+from tests.compute.harness import Recorded, computed, model_in, raising
+from tests.compute.test_results import damage
 from tests.toy_findings import toy
 
 FINDINGS = (toy("positions"), toy("norms", needs=("blocks.*.ln2.gain",)))
@@ -49,7 +49,7 @@ def place(tmp_path):
 
 
 def tiny(place: Path, **fields) -> Model:
-    return Model(name="tiny", title="Tiny", sources=(FolderSource(folder=place / "tiny"),), **fields)
+    return model_in(place / "tiny", **fields)
 
 
 def asked(place: Path, settings: RunSettings | None = None, findings=None, **fields) -> list[str]:
@@ -69,38 +69,26 @@ def test_it_is_opened_once_and_again_where_nothing_is_remembered(place, looked_a
     assert looked_at == ["tiny", "tiny"]
 
 
-def change(*path: str) -> Callable[[Path], None]:
-    def write(place: Path) -> None:
-        data = place.joinpath(*path).read_bytes()
-        place.joinpath(*path).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-
-    return write
-
-
-def put(content: bytes, *path: str) -> Callable[[Path], object]:
-    return lambda place: place.joinpath(*path).write_bytes(content)
-
-
-GAINS = ("results", "tiny", "norms.json")
-CHANGES = {
-    "a weight": change("tiny", "model.safetensors"),
-    "the config": put(json.dumps({**config_of("gpt2"), "more": None}).encode(), "tiny", "config.json"),
-    "another file": put(b"{}", "tiny", "tokenizer.json"),
-    "a result": change(*GAINS),
-    "a result lost": lambda place: place.joinpath(*GAINS).unlink(),
-    "a result too many": lambda place: shutil.copy(place.joinpath(*GAINS), place / "results" / "tiny" / "more.json"),
-    "what is remembered": put(b"{}", "results", "tiny", UP_TO_DATE),
-    "what is remembered, to nonsense": put(b"\xff", "results", "tiny", UP_TO_DATE),
+RESULT = "results/tiny/norms.json"
+CHANGES = {  # a file, and what becomes of it
+    "a weight": ("tiny/model.safetensors", lambda path: damage(path, "bit")),
+    "the config": ("tiny/config.json", lambda path: write_json(path, {**config_of("gpt2"), "more": None})),
+    "another file": ("tiny/tokenizer.json", lambda path: path.write_text("{}")),
+    "a result": (RESULT, lambda path: damage(path, "bit")),
+    "a result lost": (RESULT, Path.unlink),
+    "a result too many": (RESULT, lambda path: shutil.copy(path, path.with_name("more.json"))),
+    "what is remembered": (f"results/tiny/{UP_TO_DATE}", lambda path: path.write_text("{}")),
+    "what is remembered, to nonsense": (f"results/tiny/{UP_TO_DATE}", lambda path: path.write_bytes(b"\xff")),
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_what_changed_is_looked_at(place, looked_at, what):
+@pytest.mark.parametrize(("name", "change"), CHANGES.values(), ids=CHANGES)
+def test_what_changed_is_looked_at(place, looked_at, name, change):
     asked(place)
-    CHANGES[what](place)
+    change(place / name)
     asked(place)
     assert looked_at == ["tiny", "tiny"]
-    assert json.loads((place / "results" / "tiny" / "norms.json").read_text())["status"] == "computed"
+    assert json.loads((place / RESULT).read_text())["status"] == "computed"
 
 
 def test_other_settings_entries_counts_code_and_findings_by_name_are_looked_at(place, looked_at, monkeypatch):
@@ -121,20 +109,15 @@ def test_other_settings_entries_counts_code_and_findings_by_name_are_looked_at(p
 
 
 def test_a_finding_that_failed_is_tried_again(place, looked_at, monkeypatch):
-    def broken(inputs):
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(all_findings, "FINDINGS", (toy("positions", measure=broken),))
+    broken = toy("positions", measure=raising(RuntimeError("broken")))
+    monkeypatch.setattr(all_findings, "FINDINGS", (broken,))
     asked(place)
     asked(place)
     assert len(looked_at) == 2
 
 
 def test_where_it_cannot_be_remembered_results_stay(place, looked_at, monkeypatch):
-    def full(self, *given):
-        raise AtlasError("The disk is full.")
-
-    monkeypatch.setattr(Store, "remember", full)
+    monkeypatch.setattr(Store, "remember", raising(AtlasError("The disk is full.")))
     asked(place)
     assert asked(place) == ["tiny: already stored: positions, norms"]
     assert len(looked_at) == 2

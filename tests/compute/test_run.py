@@ -10,7 +10,6 @@ from generators import findings as all_findings
 from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.checkpoint.checkpoint import Checkpoint
-from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.records import StoredFinding
@@ -23,6 +22,7 @@ from generators.findings.helix import FINDING as HELIX
 from generators.findings.inputs import FREQUENCIES, TOKENS, NotApplicableError
 from generators.findings.measured import Measurements
 from tests.checkpoints import tensors_of, write_checkpoint
+from tests.compute.harness import contents, model_in, raising
 from tests.toy_findings import positive, toy
 
 POSITION_SIDE = (HELIX, CHANNELS, GAINS, ATTENTION)
@@ -41,24 +41,20 @@ def findings(monkeypatch):
     return lambda *replaced: monkeypatch.setattr(all_findings, "FINDINGS", replaced)
 
 
-def run(folder, store, name="tiny") -> Outcome:
-    return compute_model(Model(name=name, title=name, sources=(FolderSource(folder=folder),)), Places(), store)
+def run(folder, store) -> Outcome:
+    return compute_model(model_in(folder), Places(), store)
 
 
-def published(store, name="tiny"):
-    return judged_model(store, name, all_findings.FINDINGS).published()
+def published(store):
+    return judged_model(store, "tiny", all_findings.FINDINGS).published()
 
 
-def record(store, finding, name="tiny") -> StoredFinding:
-    return store.finding(name, finding)
+def record(store, finding) -> StoredFinding:
+    return store.finding("tiny", finding)
 
 
-def statuses(store, name="tiny"):
-    return {finding: record(store, finding, name).status for finding in store.finding_names(name)}
-
-
-def snapshot(store, name="tiny"):
-    return {path.name: path.read_bytes() for path in (store.root / name).iterdir() if not path.name.startswith(".")}
+def statuses(store):
+    return {finding: record(store, finding).status for finding in store.finding_names("tiny")}
 
 
 # The findings about positions
@@ -68,9 +64,9 @@ def snapshot(store, name="tiny"):
 def test_every_finding_is_computed_and_a_second_run_writes_nothing(tmp_path, store, family):
     folder = write_checkpoint(tmp_path / "tiny", family)
     assert run(folder, store) == Outcome("tiny", NAMES, (), {})
-    before = snapshot(store)
+    before = contents(store.root / "tiny")
     assert run(folder, store) == Outcome("tiny", (), NAMES, {})
-    assert snapshot(store) == before
+    assert contents(store.root / "tiny") == before
     found = published(store)
     assert set(statuses(store).values()) == {"computed"}
     assert [claim.id for claim in found.claims] == [rule.id for f in POSITION_SIDE for rule in f.rules]
@@ -105,7 +101,7 @@ def test_what_lacks_tensors_is_missing_by_their_names(tmp_path, store):
     assert statuses(store) == dict.fromkeys(NAMES, "computed") | {"attention": "missing"}
 
 
-def test_results_of_a_partial_checkpoint_stay_when_the_rest_arrives(tmp_path, store):
+def test_results_of_a_partial_checkpoint_stay_when_the_rest_arrives_and_go_when_it_is_taken_away(tmp_path, store):
     folder = write_checkpoint(tmp_path / "tiny", without=("wte.weight", "mlp.c_fc.weight"))
     assert run(folder, store).computed == NAMES
     before = published(store)
@@ -116,46 +112,13 @@ def test_results_of_a_partial_checkpoint_stay_when_the_rest_arrives(tmp_path, st
     after = published(store)
     assert after.findings["gains"].metrics["correlation"] == before.findings["gains"].metrics["correlation"]
     assert set(after.tensors) - set(before.tensors) == {"token_embedding", "blocks.0.mlp.in", "blocks.1.mlp.in"}
-
-
-def test_when_a_tensor_is_taken_away_nothing_stale_stays(tmp_path, store):
-    folder = write_checkpoint(tmp_path / "tiny")
-    run(folder, store)
     write_checkpoint(folder, without=("wpe.weight",))
     assert run(folder, store).computed == ("gains", "attention")  # they used positions too
     assert statuses(store)["helix"] == "missing"
     assert "position_embedding" not in published(store).tensors
-    assert {claim.verdict for claim in published(store).claims if claim.finding == "helix"} == {"untested"}
-
-
-def test_two_models_of_two_families_do_not_touch_one_another(tmp_path, store):
-    run(write_checkpoint(tmp_path / "one", "gpt2"), store, "one")
-    before = snapshot(store, "one")
-    run(write_checkpoint(tmp_path / "two", "bert"), store, "two")
-    assert store.names() == ["one", "two"]
-    assert snapshot(store, "one") == before
-    assert store.model("two").family == "bert"
 
 
 # Toy findings
-
-
-def test_only_the_finding_that_changed_is_computed(tmp_path, store, findings):
-    runs = Counter()
-    folder = write_checkpoint(tmp_path / "tiny")
-    findings(toy("one", runs=runs), toy("two", runs=runs))
-    run(folder, store)
-    findings(toy("one", runs=runs), toy("two", runs=runs, config=("n_head",)))
-    assert run(folder, store) == Outcome("tiny", ("two",), ("one",), {})
-    assert runs == {"one": 1, "two": 2}
-
-
-def test_only_the_finding_that_reads_a_changed_tensor_is_computed(tmp_path, store, findings):
-    findings(toy("positions"), toy("tokens", needs=("token_embedding",)))
-    folder = write_checkpoint(tmp_path / "tiny")
-    run(folder, store)
-    write_checkpoint(folder, changed={"wte.weight": 2 * tensors_of("gpt2")["wte.weight"]})
-    assert run(folder, store) == Outcome("tiny", ("tokens",), ("positions",), {})
 
 
 def test_only_findings_that_read_token_facts_depend_on_them(tmp_path, store, findings):
@@ -175,26 +138,28 @@ def test_only_findings_that_read_token_facts_depend_on_them(tmp_path, store, fin
     assert run(folder, store).computed == ("both",)
 
 
-def breaking(inputs):
-    raise ZeroDivisionError("a bug in a finding")
-
-
-def test_a_finding_that_breaks_costs_no_other(tmp_path, store, findings):
-    findings(toy("one"), toy("broken", measure=breaking), toy("two"))
-    lines = []
-    model = Model(name="tiny", title="t", sources=(FolderSource(folder=write_checkpoint(tmp_path / "tiny")),))
-    outcome = compute_model(model, Places(), store, Display(lines.append))
-    reason = "ZeroDivisionError: a bug in a finding"
-    assert outcome == Outcome("tiny", ("one", "two"), (), {"broken": reason})
-    assert statuses(store) == {"one": "computed", "broken": "failed", "two": "computed"}
-    assert record(store, "broken").reason == reason
-    assert any("Traceback" in line for line in lines)
+@pytest.mark.parametrize(
+    ("one", "status", "reason", "times"),
+    [
+        ({"measure": raising(ZeroDivisionError("a bug"))}, "failed", "ZeroDivisionError: a bug", 2),
+        ({"measure": raising(NotApplicableError("There is none."))}, "not_applicable", "There is none.", 1),
+        ({"needs": ("final_norm.gain",)}, "not_applicable", "The bert architecture has no final", 0),
+    ],
+)
+def test_why_nothing_was_measured_is_stored_and_costs_no_other(tmp_path, store, findings, one, status, reason, times):
+    lines, runs, model = [], Counter(), model_in(write_checkpoint(tmp_path / "tiny", "bert"))
+    findings(toy("one", **one, runs=runs), toy("two"))
+    for computed, already in ((("two",), ()), ((), ("two",))):
+        outcome = compute_model(model, Places(), store, Display(lines.append))
+        assert outcome == Outcome("tiny", computed, already, {"one": reason} if status == "failed" else {})
+        assert statuses(store) == {"one": status, "two": "computed"}
+        assert record(store, "one").reason.startswith(reason)
+    assert runs["one"] == times
+    assert any("Traceback" in line for line in lines) == (status == "failed")
 
 
 def test_claims_that_break_are_a_failed_finding_and_cost_no_other(tmp_path, store, findings):
-    def no_test(measured):
-        raise KeyError("circle")
-
+    no_test = raising(KeyError("circle"))
     findings(toy("one", rules=(positive(test=no_test),)), replace(toy("two"), rules=(replace(positive(), id="two"),)))
     run(write_checkpoint(tmp_path / "tiny"), store)
     judged = judged_model(store, "tiny", all_findings.FINDINGS)
@@ -208,57 +173,15 @@ def test_claims_that_break_are_a_failed_finding_and_cost_no_other(tmp_path, stor
     assert {claim.verdict for claim in two.claims} <= {"holds", "fails"}
 
 
-def test_what_does_not_apply_says_so_and_is_not_tried_again(tmp_path, store, findings):
-    runs = Counter()
-
-    def none_here(inputs):
-        raise NotApplicableError("This model has no such thing.")
-
-    findings(toy("one", measure=none_here, runs=runs))
-    folder = write_checkpoint(tmp_path / "tiny")
-    for _ in range(2):
-        assert run(folder, store) == Outcome("tiny", (), (), {})
-    assert runs == {"one": 1}
-    found = record(store, "one")
-    assert (found.status, found.reason) == ("not_applicable", "This model has no such thing.")
-
-
-def test_what_a_family_has_not_at_all_is_not_applicable(tmp_path, store, findings):
-    findings(toy("final", needs=("final_norm.gain",)))
-    run(write_checkpoint(tmp_path / "tiny", "bert"), store)
-    found = record(store, "final")
-    assert found.status == "not_applicable"
-    assert found.reason.startswith("The bert architecture has no final")
-
-
-def test_errors_of_the_atlas_are_no_failed_findings_and_each_is_saved_before_the_next(tmp_path, store, findings):
-    def look(inputs):
-        assert record(store, "one").metrics["sum"]
-        return Measurements({"seen": True}, {}, {"a": np.ones(1)})
-
-    findings(toy("one"), toy("two", measure=look))
-    assert run(write_checkpoint(tmp_path / "tiny"), store).failed == {}
-
-    def full(inputs):
-        raise AtlasError("The disk is full.")
-
-    findings(toy("three", measure=full))
-    with pytest.raises(AtlasError, match="disk is full"):
-        run(write_checkpoint(tmp_path / "tiny"), store)
-
-
-def test_while_new_results_come_in_the_others_stay_as_they_were(tmp_path, store, findings):
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), AtlasError("The disk is full.")])
+def test_while_new_results_come_in_the_others_stay_as_they_were(tmp_path, store, findings, error):
     folder = write_checkpoint(tmp_path / "tiny")
     findings(toy("one"), toy("two"))
     run(folder, store)
     old = {name: record(store, name) for name in ("one", "two")}
     write_checkpoint(folder, seed=1)
-
-    def killed(inputs):
-        raise KeyboardInterrupt
-
-    findings(toy("one"), toy("two", measure=killed))
-    with pytest.raises(KeyboardInterrupt):
+    findings(toy("one"), toy("two", measure=raising(error)))
+    with pytest.raises((KeyboardInterrupt, AtlasError)):
         run(folder, store)
     assert record(store, "one").key != old["one"].key
     assert record(store, "two") == old["two"]
@@ -285,8 +208,7 @@ def test_a_bad_tensor_is_found_before_anything_is_computed(tmp_path, store, find
 
 def key_of(tmp_path, store, finding=None, model=None, **checkpoint) -> str:
     folder = write_checkpoint(tmp_path / f"checkpoint-{len(list(tmp_path.iterdir()))}", **checkpoint)
-    tiny = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),), **(model or {}))
-    compute_model(tiny, Places(), store, findings=[finding or READER])
+    compute_model(model_in(folder, **(model or {})), Places(), store, findings=[finding or READER])
     return record(store, "reader").key
 
 
@@ -299,15 +221,13 @@ ONE_BIT_MORE = np.concatenate([np.nextafter(GAIN[:1], 2), GAIN[1:]]).astype(np.f
     "change",
     [
         {"changed": {"h.1.ln_1.weight": ONE_BIT_MORE}},
-        {"seed": 1},
         {"dtype": "float64"},
         {"without": ("h.1.ln_1.weight",)},
         {"config": {"layer_norm_epsilon": 1e-6}},
-        {"config": {"n_head": 3}},
         {"finding": toy("reader", uses=("blocks.*.ln1.gain",), config=("n_layer",))},
         {"finding": toy("reader", uses=("blocks.*.ln1.bias",), config=READER.config)},
     ],
-    ids=["bit", "seed", "dtype", "without", "config", "heads", "uses less", "uses another"],
+    ids=["bit", "dtype", "without", "config", "uses less", "uses another"],
 )
 def test_the_key_changes_with_what_a_finding_is_computed_from(tmp_path, store, change):
     assert key_of(tmp_path, store) != key_of(tmp_path, store, **change)
@@ -362,11 +282,11 @@ def test_a_finding_gets_only_what_it_declares(tmp_path, store, findings):
 def test_a_changed_threshold_changes_the_verdict_of_stored_results(tmp_path, store, findings):
     findings(toy("one", rules=(positive(-1e9),)))
     run(write_checkpoint(tmp_path / "tiny"), store)
-    before = snapshot(store)
+    before = contents(store.root / "tiny")
     assert [(c.verdict, c.threshold) for c in published(store).claims] == [("holds", -1e9)]
     findings(toy("one", rules=(positive(1e9),)))
     assert [(c.verdict, c.threshold) for c in published(store).claims] == [("fails", 1e9)]
-    assert snapshot(store) == before
+    assert contents(store.root / "tiny") == before
     assert b"holds" not in before["one.json"]
 
 
@@ -382,4 +302,5 @@ def test_findings_that_are_new_are_not_computed_yet_and_those_that_are_no_more_g
     run(folder, store)
     findings(toy("one"))
     assert run(folder, store) == Outcome("tiny", (), ("one",), {})
-    assert set(snapshot(store)) == {"model.json", "one.json", f"one.{record(store, 'one').key[:16]}.npz"}
+    arrays = f"one.{record(store, 'one').key[:16]}.npz"
+    assert set(contents(store.root / "tiny")) == {"model.json", "one.json", arrays}

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
+import transformers
 
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.families import families
-from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Files, Hub, Places, in_folder, locate
 from generators.compute import run_text, running
-from generators.compute.plan import Opened, open_model, plan
+from generators.compute.plan import open_model, plan
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from generators.runner import CannotRunError, texts
@@ -22,17 +23,15 @@ from generators.runner import run as runs
 from generators.runner.own_samples import NAME as OWN_SAMPLES
 from generators.runner.texts import HELD_OUT, encode, read_language_reference
 from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoint.oracle.model import build
 from tests.checkpoints import SMALL, write_checkpoint
+from tests.compute.harness import at_hub, opened_in
 from tests.runner.models import KINDS, write_tokenizer
 
 SEE = {family.name for family in families() if "token_embedding" in family.without}  # images
 TYPES = {case.type: case for case in reversed(CASES) if case.stack is None and case.family not in SEE}
 BESIDE = {"normalizer.json", "entity_vocab.json", "tokenizer_config.json"}  # names of files that hold no vocabulary
 LETTERS = [chr(code) for code in range(33, 127)]
-
-
-def opened(folder: Path) -> Opened:
-    return open_model(Model(name="m", title="M", sources=(FolderSource(folder=folder),)), Places())
 
 
 def write_pairs(folder: Path, tokens: Iterable[str] = (*LETTERS, "Ġ", "Ċ")) -> None:
@@ -45,17 +44,10 @@ def write_words(folder: Path, tokens: list[str]) -> None:
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *tokens]))
 
 
-def small(folder: Path, family: str = "gpt2", **config: object) -> Path:
-    return write_checkpoint(folder, family, config=config)
-
-
 @pytest.mark.parametrize("case", TYPES.values(), ids=lambda case: case.type)
 def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    from tests.checkpoint.oracle.model import build
-
     build(case).save_pretrained(tmp_path)
-    model = opened(tmp_path)
+    model = opened_in(tmp_path)
     architecture = model.checkpoint.architecture
     asked = [f for f in FINDINGS if RUN in f.needs and (f.unless is None or f.unless(architecture) is None)]
     planned = {finding.name: plan(finding, model) for finding in asked}
@@ -64,7 +56,6 @@ def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
 
 
 def test_the_names_are_those_that_transformers_looks_for():
-    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
     sources = (Path(transformers.__file__).parent / "models").glob("*/tokenization_*.py")
     fast = [text for path in sources if "(TokenizersBackend)" in (text := path.read_text("utf-8"))]
     listed = re.findall(r"VOCAB_FILES_NAMES = \{(.*?)\}", "".join(fast), re.DOTALL)
@@ -91,44 +82,37 @@ def test_a_tokenizer_is_a_whole_vocabulary(tmp_path, there, read):
     assert set(run_text.tokenizer_files(in_folder(tmp_path))) == read
 
 
-def depends_on(folder: Path) -> dict[str, object]:
-    return running.depends_on(in_folder(folder), open_checkpoint(in_folder(folder)))
-
-
 def test_older_files_are_in_the_key_where_they_are_read_and_only_there(tmp_path):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    small(tmp_path)
+    write_checkpoint(tmp_path)
     write_pairs(tmp_path)
-    older = depends_on(tmp_path)["files"]
+    older = opened_in(tmp_path).depends_on(RUN)["files"]
     assert {"vocab.json", "merges.txt"} <= set(older)
     write_tokenizer(tmp_path, KINDS["gpt2"])
-    newer, ids = depends_on(tmp_path), encode(tmp_path, "abc")
+    newer, ids = opened_in(tmp_path).depends_on(RUN), encode(tmp_path, "abc")
     (tmp_path / "vocab.json").unlink()
     (tmp_path / "merges.txt").write_text("other")
-    assert depends_on(tmp_path) == newer
+    assert opened_in(tmp_path).depends_on(RUN) == newer
     assert encode(tmp_path, "abc") == ids
 
 
 def refused(folder: Path) -> str:
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    files = in_folder(folder)
     with pytest.raises(CannotRunError) as refusal:
-        running.opened_model(files, open_checkpoint(files), "cpu")
+        _ = opened_in(folder).run
     return str(refusal.value)
 
 
 def test_text_that_is_mostly_unknown_or_of_few_tokens_is_refused(tmp_path):
     words = sorted(set(re.findall(r"\b[a-z]{2,}\b", read_language_reference())))
-    write_words(small(tmp_path / "bert", "bert"), words[::10])
+    write_words(write_checkpoint(tmp_path / "bert", "bert"), words[::10])
     assert re.search(r"\b[5-9]\d% of the tokens of the text are unknown", refused(tmp_path / "bert"))
-    write_pairs(small(tmp_path / "gpt2"), LETTERS[:40])
+    write_pairs(write_checkpoint(tmp_path / "gpt2"), LETTERS[:40])
     assert "makes the text into only" in refused(tmp_path / "gpt2")
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_files_of_another_tokenizer_are_no_tokenizer(tmp_path, family):
     """Transformers looks for the files of the type's own tokenizer, and makes an empty one without them."""
-    small(tmp_path, family)
+    write_checkpoint(tmp_path, family)
     if family == "bert":
         write_pairs(tmp_path)
     else:
@@ -138,8 +122,7 @@ def test_files_of_another_tokenizer_are_no_tokenizer(tmp_path, family):
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_text_that_is_known_is_not(tmp_path, family):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    small(tmp_path, family)
+    write_checkpoint(tmp_path, family)
     continued = [f"##{letter}" for letter in LETTERS]
     if family == "bert":
         write_words(tmp_path, [*LETTERS, *continued])
@@ -172,15 +155,14 @@ DAMAGED = {
 
 @pytest.mark.parametrize("write", DAMAGED.values(), ids=DAMAGED)
 def test_a_carried_text_that_is_no_array_is_a_sentence(tmp_path, write):
-    small(tmp_path)
+    write_checkpoint(tmp_path)
     write(tmp_path / HELD_OUT)
     assert re.fullmatch(rf"The model can't be run: {HELD_OUT} can't be read \(.+\)\.", refused(tmp_path))
 
 
 @pytest.mark.parametrize(("around", "said"), [(2**31 + 5, "the id 2147483653"), (300, "beyond the vocabulary of")])
 def test_tokens_around_the_text_that_the_model_lacks_are_a_sentence(tmp_path, around, said):
-    pytest.importorskip("tokenizers", reason="tokenizers isn't installed here")
-    small(tmp_path)
+    write_checkpoint(tmp_path)
     write_tokenizer(tmp_path, KINDS["gpt2"])
     path = tmp_path / "tokenizer.json"
     content = json.loads(path.read_text())
@@ -198,15 +180,13 @@ def test_tokens_around_the_text_that_the_model_lacks_are_a_sentence(tmp_path, ar
 
 
 def test_the_text_is_tokenized_once(tmp_path, monkeypatch):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
     sizes = replace(SMALL, vocab_size=len(LETTERS) + 2)
     write_pairs(write_checkpoint(tmp_path, "gpt2", sizes=sizes, config={"bos_token_id": 0}))
     opened, real = [], texts._tokenizer
     monkeypatch.setattr(texts, "_tokenizer", lambda folder: opened.append(folder) or real(folder))
     read, choose = [], runs.known_text
     monkeypatch.setattr(runs, "known_text", lambda run, text: read.append(text) or choose(run, text))
-    files = in_folder(tmp_path)
-    run = running.opened_model(files, open_checkpoint(files), "cpu")
+    run = opened_in(tmp_path).run
     assert run.text is run.text
     assert run.text.name == OWN_SAMPLES, "random weights can't read it, so they write what they are run on"
     [shipped] = read
@@ -216,23 +196,22 @@ def test_the_text_is_tokenized_once(tmp_path, monkeypatch):
     assert len(opened) == 4  # once by the model, once by the test
 
 
-def at_the_hub() -> Files:
-    return locate(Model(name="m", title="M", sources=(HubSource(hub="owner/tiny"),)), (), Hub())
+def files_at_hub() -> Files:
+    return locate(at_hub(), (), Hub())
 
 
 def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
-    folder = small(fake.repository("owner/tiny"))
+    folder = write_checkpoint(fake.repository("owner/tiny"))
     write_pairs(folder)
-    files = at_the_hub()
+    files = files_at_hub()
     fake.asked.clear()
     assert set(run_text.tokenizer_files(files)) == {"vocab.json", "merges.txt"}
     assert fake.asked == []
 
 
 def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fake):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    write_pairs(small(fake.repository("owner/tiny")))
-    files = at_the_hub()
+    write_pairs(write_checkpoint(fake.repository("owner/tiny")))
+    files = files_at_hub()
     (fake.repository("owner/tiny") / "merges.txt").unlink()
     with pytest.raises(CannotRunError, match=r"merges\.txt, .*couldn't be downloaded") as refusal:
         running.opened_model(files, open_checkpoint(files), "cpu")
@@ -240,24 +219,19 @@ def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fak
 
 
 def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
-    folder = small(fake.repository("owner/tiny"))
+    folder = write_checkpoint(fake.repository("owner/tiny"))
     (folder / "tokenizer.model").write_bytes(b"\n")
     monkeypatch.setattr(run_text, "_is_installed", lambda module: module == "sentencepiece")
     assert "tokenizer.model, and reading that takes protobuf: pip install protobuf" in run_text.why_no_text(
-        at_the_hub()
+        files_at_hub()
     )
     write_pairs(folder)
     monkeypatch.setattr(run_text, "_is_installed", lambda module: False)
-    assert run_text.why_no_text(at_the_hub()) is None
-    assert run_text.libraries(at_the_hub()) == ()
+    assert run_text.why_no_text(files_at_hub()) is None
+    assert run_text.libraries(files_at_hub()) == ()
 
 
 def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
-    sentencepiece = pytest.importorskip("sentencepiece", reason="sentencepiece isn't installed here")
-    pytest.importorskip("google.protobuf", reason="protobuf isn't installed here")
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    from tests.checkpoint.oracle.model import build
-
     (tmp_path / "text").write_text(read_language_reference())
     sentencepiece.SentencePieceTrainer.train(
         input=str(tmp_path / "text"), model_prefix=str(tmp_path / "tokenizer"), vocab_size=300, model_type="bpe"
@@ -265,7 +239,7 @@ def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
     folder = fake.repository("owner/tiny")
     build(OracleCase("llama", config={"vocab_size": 300})).save_pretrained(folder)
     (folder / "tokenizer.model").write_bytes((tmp_path / "tokenizer.model").read_bytes())
-    model = open_model(Model(name="m", title="M", sources=(HubSource(hub="owner/tiny"),)), Places(hub=Hub()))
+    model = open_model(at_hub(), Places(hub=Hub()))
     assert model.why_no_run is None
     assert "tokenizer.model" in model.depends_on(RUN)["files"]
     assert len(set(model.run.windows(40, 0).ids.ravel())) > run_text.FEWEST_TOKENS

@@ -3,10 +3,10 @@
 from collections import Counter
 
 import pytest
+import torch
 
 from generators import findings as all_findings
 from generators.base.errors import InputError
-from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute import running
 from generators.compute.running import CUT_TO, RunSettings, chosen, has_time_for_more
@@ -17,6 +17,7 @@ from generators.findings.measured import Measurements
 from generators.runner import budget
 from tests import synthetic
 from tests.checkpoints import write_checkpoint
+from tests.compute.harness import contents, model_in, raising
 from tests.findings.stand_in import StandIn
 from tests.toy_findings import toy
 
@@ -59,8 +60,7 @@ def ran(monkeypatch):
 
 
 def compute(folder, store, settings=running.AS_USUAL, findings=None):
-    model = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),))
-    return compute_model(model, Places(), store, findings=findings, settings=settings)
+    return compute_model(model_in(folder), Places(), store, findings=findings, settings=settings)
 
 
 def windows_of(store):
@@ -68,17 +68,13 @@ def windows_of(store):
     return {name: record.metrics["sum"] for name, record in found.items()}
 
 
-def snapshot(store):
-    return {path.name: path.read_bytes() for path in (store.root / "tiny").iterdir() if path.suffix == ".json"}
-
-
 def test_a_models_time_is_shared_by_what_findings_would_run(folder, store, ran):
     compute(folder, store, RunSettings(budget_s=40))
     assert windows_of(store) == {"much": 30, "little": 10}
-    before = snapshot(store)
+    before = contents(store.root / "tiny")
     for no_more in (40, 20):
         assert compute(folder, store, RunSettings(budget_s=no_more)).computed == ()
-        assert snapshot(store) == before
+        assert contents(store.root / "tiny") == before
 
 
 def test_a_finding_that_is_computed_alone_reads_what_it_reads_beside_others(folder, store, ran):
@@ -116,20 +112,16 @@ def test_skipped_findings_say_why_and_are_computed_later(folder, store, ran):
 @pytest.mark.parametrize("state", ["computed", "not applicable", "of other weights", "damaged"])
 def test_what_is_stored_stays_to_the_byte_where_runs_are_skipped(folder, store, ran, monkeypatch, state):
     if state == "not applicable":
-        monkeypatch.setattr(Timed, "windows", _refuse)
+        monkeypatch.setattr(Timed, "windows", raising(NotApplicableError("There is nothing to run here.")))
     compute(folder, store)
     if state == "of other weights":
         write_checkpoint(folder, seed=1)
     if state == "damaged":
         (store.root / "tiny" / "much.json").write_text("{")
-    before = {name: data for name, data in snapshot(store).items() if name in ("much.json", "little.json")}
+    before = contents(store.root / "tiny")
     compute(folder, store, RunSettings(skip=True))
-    after = snapshot(store)
-    assert {name: after[name] for name in before} == before
-
-
-def _refuse(*_, **__):
-    raise NotApplicableError("There is nothing to run here.")
+    after = contents(store.root / "tiny")
+    assert all(after[name] == before[name] for name in ("much.json", "little.json"))
 
 
 @pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
@@ -141,7 +133,6 @@ def test_a_budget_that_is_none_is_a_sentence(minutes):
 def test_devices(monkeypatch):
     with pytest.raises(InputError, match="no device 'tpu'; there are cpu, cuda, auto"):
         chosen(10, "tpu", skip=False)
-    torch = pytest.importorskip("torch", reason="torch isn't installed")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert chosen(10, "auto", skip=False) == RunSettings(600, "cpu")
     with pytest.raises(InputError, match="There is no GPU here"):

@@ -11,10 +11,9 @@ from generators import findings as all_findings
 from generators.base.display import Display
 from generators.base.errors import InputError
 from generators.checkpoint.config import WEIGHTS
-from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places
 from generators.compute import reconcile, running
-from generators.compute.records import ModelRecord, SourceRecord
+from generators.compute.records import SourceRecord
 from generators.compute.results import UP_TO_DATE, Store
 from generators.compute.schedule import compute_model, compute_models
 from generators.compute.summary import Outcome
@@ -23,23 +22,17 @@ from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.contract import Finding
 from generators.findings.gains import FINDING as GAINS
-from generators.findings.inputs import Inputs, NotApplicableError
-from generators.findings.measured import Measurements
+from generators.findings.inputs import NotApplicableError
 from generators.findings.stream import FINDING as STREAM
 from tests.checkpoint.fake_hub import HubServer
 from tests.checkpoint.oracle.cases import OracleCase
+from tests.checkpoint.oracle.model import build
 from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama, write_checkpoint, write_json
 from tests.cli.conftest import results_of
+from tests.compute.harness import at_hub, model_in, raising
 from tests.runner.models import KINDS, write_tokenizer
 
-MOST_OVER = 1.03
-
-
-def nothing(_: Inputs) -> Measurements:
-    raise NotApplicableError("It is not measured here.")
-
-
-QUICK = replace(ATTENTION, measure=nothing)
+QUICK = replace(ATTENTION, measure=raising(NotApplicableError("It is not measured here.")))
 READING = (GAINS, QUICK)
 
 
@@ -55,16 +48,9 @@ class SaysAll(Display):
         self.report(line)
 
 
-def computed(store: Store, *findings: Finding, lines: list[str] | None = None, **settings) -> Outcome:
-    model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
-    return compute_model(
-        model,
-        Places(hub=Hub()),
-        store,
-        SaysAll((lines if lines is not None else []).append),
-        findings or None,
-        running.RunSettings(**{"skip": True, **settings}),
-    )
+def computed(store: Store, *findings: Finding, display: Display | None = None, skip: bool = True) -> Outcome:
+    settings = running.RunSettings(skip=skip)
+    return compute_model(at_hub(), Places(hub=Hub()), store, display, findings or None, settings)
 
 
 def with_tokenizer(fake: HubServer) -> Path:
@@ -74,14 +60,8 @@ def with_tokenizer(fake: HubServer) -> Path:
     return folder
 
 
-def with_memory(free: int, total: int) -> list[tuple]:
-    return [("psutil.virtual_memory", lambda: SimpleNamespace(available=free, total=total))]
-
-
-def record(store: Store) -> ModelRecord:
-    found = store.model("tiny")
-    assert found is not None
-    return found
+def with_memory(free: int, total: int) -> tuple:
+    return "psutil.virtual_memory", lambda: SimpleNamespace(available=free, total=total)
 
 
 def tensors_read(store: Store, *findings: str) -> int:
@@ -104,12 +84,13 @@ def llama_like(folder, d=256, layers=8, tokens=12000) -> None:
 def test_what_findings_read_comes_at_once_and_next_to_nothing_else(fake, store, made):
     folder, lines = fake.repository("owner/tiny"), []
     made(folder)
-    assert computed(store, lines=lines).computed
-    assert sum(line.startswith("owner/tiny: reading from the hub: ") for line in lines) == 1
-    traffic = record(store).traffic
+    assert computed(store, display=SaysAll(lines.append)).computed
+    begun = [line for line in lines if "reading from the hub: " in line and " of " not in line]  # or: how far
+    assert len(begun) == 1
+    traffic = store.model("tiny").traffic
     assert traffic.needed == tensors_read(store, *(finding.name for finding in READING))
     assert traffic.fetched == fake.sent
-    assert traffic.needed <= traffic.fetched <= MOST_OVER * traffic.needed
+    assert traffic.needed <= traffic.fetched <= 1.03 * traffic.needed
     assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
 
 
@@ -128,21 +109,19 @@ def test_what_is_stored_stays_as_it_is_stored(fake, store, tmp_path, monkeypatch
 def test_computed_anew_from_the_cache_the_bytes_that_came_stay(fake, store):
     write_checkpoint(fake.repository("owner/tiny"))
     computed(store, GAINS)
-    first = record(store).traffic
+    first = store.model("tiny").traffic
     store.remove_finding("tiny", "gains")
     assert computed(store, GAINS).computed == ("gains",)
-    assert record(store).traffic == first
+    assert store.model("tiny").traffic == first
     computed(store, GAINS, QUICK)
-    now = record(store).traffic
+    now = store.model("tiny").traffic
     assert now.needed == tensors_read(store, "gains", "attention") > first.needed
     assert now.fetched == fake.sent - first.fetched
 
 
 def test_of_a_folder_no_traffic_is_recorded(store, tmp_path):
-    write_checkpoint(tmp_path / "tiny")
-    model = Model(name="tiny", title="tiny", sources=(FolderSource(folder=tmp_path / "tiny"),))
-    compute_model(model, Places(), store, findings=(GAINS,))
-    assert record(store).traffic is None
+    compute_model(model_in(write_checkpoint(tmp_path / "tiny")), Places(), store, findings=(GAINS,))
+    assert store.model("tiny").traffic is None
 
 
 def test_a_tensor_that_is_damaged_is_still_a_sentence(fake, store):
@@ -163,11 +142,10 @@ def remembered(fake: HubServer, store, tmp_path, monkeypatch) -> HubServer:
     return fake
 
 
-def computed_all(store: Store, **fields) -> dict[str, str]:
+def computed_all(store: Store) -> dict[str, str]:
     """Compute the model, and return why it could not be used."""
-    model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),), **fields)
     settings = running.RunSettings(skip=True)
-    return compute_models([model], Places(hub=Hub()), store, settings=settings, named=True).unavailable
+    return compute_models([at_hub()], Places(hub=Hub()), store, settings=settings, named=True).unavailable
 
 
 def test_of_a_model_that_is_as_it_was_the_commit_is_asked_for_and_nothing_else(remembered, store, tmp_path):
@@ -180,7 +158,7 @@ def test_of_a_model_that_is_as_it_was_the_commit_is_asked_for_and_nothing_else(r
 
 @pytest.mark.parametrize("of_a_folder", [False, True])
 def test_what_is_remembered_goes_with_results_that_another_store_takes_over(remembered, store, tmp_path, of_a_folder):
-    other, model = Store(tmp_path / "other"), record(store)
+    other, model = Store(tmp_path / "other"), store.model("tiny")
     assert adopt(other, store) == ["tiny/attention", "tiny/gains"]
     if of_a_folder:  # the same results, computed from a folder
         (other.root / "tiny" / UP_TO_DATE).unlink()
@@ -191,30 +169,22 @@ def test_what_is_remembered_goes_with_results_that_another_store_takes_over(reme
     assert len(remembered.asked) == 1
 
 
-@pytest.mark.parametrize("change", ["commit", "entry", "declared", "library", "memory", "result"])
-def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, change):
-    fields = {}
-    if change == "commit":
-        monkeypatch.setattr("tests.checkpoint.fake_hub.COMMIT", "0ddba11" * 5 + "0ddba")
-    elif change == "entry":
-        fields = {"notes": "What else is known."}
-    elif change == "result":
-        store.remove_finding("tiny", "gains")
-    else:
-        reconcile._here.cache_clear()
-        place, other = {
-            "declared": ("generators.base.digests.of_files", lambda paths, root: "changed"),
-            "library": ("generators.compute.reconcile._version", lambda name: "0"),
-            "memory": ("generators.compute.memory.of_machine", lambda: 1 << 40),
-        }[change]
-        monkeypatch.setattr(place, other)
-    computed_all(store, **fields)
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [
+        ("tests.checkpoint.fake_hub.COMMIT", "0ddba11" * 5 + "0ddba"),
+        ("generators.base.digests.of_files", lambda paths, root: "changed"),
+        ("generators.compute.reconcile._version", lambda name: "0"),
+        ("generators.compute.memory.of_machine", lambda: 1 << 40),
+    ],
+    ids=["commit", "declared", "library", "memory"],
+)
+def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, place, other):
+    reconcile._here.cache_clear()
+    monkeypatch.setattr(place, other)
+    computed_all(store)
     reconcile._here.cache_clear()
     assert any(asked.path.endswith(WEIGHTS) for asked in remembered.asked)
-
-
-def no_memory(*_):
-    raise MemoryError
 
 
 OF_MACHINE = ("generators.compute.memory.of_machine", lambda: 1 << 40)
@@ -223,9 +193,9 @@ OF_MACHINE = ("generators.compute.memory.of_machine", lambda: 1 << 40)
 @pytest.mark.parametrize(
     ("patches", "reason", "is_settled"),
     [
-        ([OF_MACHINE, *with_memory(1_000, 20_000_000)], "more than is free", False),
-        ([OF_MACHINE, *with_memory(1_000, 2_000)], "memory", True),
-        ([("generators.compute.running.opened_model", no_memory)], "not enough memory", False),
+        ([OF_MACHINE, with_memory(1_000, 20_000_000)], "more than is free", False),
+        ([OF_MACHINE, with_memory(1_000, 2_000)], "memory", True),
+        ([("generators.compute.running.opened_model", raising(MemoryError()))], "not enough memory", False),
         ([], "only 27 different tokens", True),
     ],
     ids=["little-is-free", "machine-is-small", "memory-error", "few-tokens"],
@@ -255,23 +225,20 @@ def test_for_a_run_files_come_whole_and_once(fake, store, monkeypatch):
     folder = with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     computed(store, skip=False)
-    traffic, size = record(store).traffic, (folder / WEIGHTS).stat().st_size
+    traffic, size = store.model("tiny").traffic, (folder / WEIGHTS).stat().st_size
     assert size <= traffic.fetched == fake.sent < 1.1 * size + 5000  # and the header, which said what is in it
 
 
 def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake, store, monkeypatch):
     with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
-    monkeypatch.setattr(*with_memory(10_000, 16 << 30)[0])
+    monkeypatch.setattr(*with_memory(10_000, 16 << 30))
     computed(store, skip=False)
     assert "needs about 0.0 GiB of memory, more than is free" in store.finding("tiny", "stream").reason
-    assert record(store).traffic.needed == tensors_read(store, "gains")
+    assert store.model("tiny").traffic.needed == tensors_read(store, "gains")
 
 
 def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake, store, monkeypatch):
-    pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    from tests.checkpoint.oracle.model import build
-
     folder = fake.repository("owner/tiny")
     build(OracleCase("vit", config={"image_size": 64, "intermediate_size": 2048})).save_pretrained(folder)
     monkeypatch.setattr(all_findings, "FINDINGS", (CHANNELS, STREAM))

@@ -18,22 +18,31 @@ class Forgetful(dict[Any, Any]):
         return False
 
 
-def forget_everything(run: OpenedModel) -> None:
-    """Have a model run whenever it is asked, so that what it is after a change isn't what it was before."""
-    run._known_losses, run._shared._kept = Forgetful(), KeptStates(0)
-
-
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OpenedModel]:
-    """Return a function that opens a kind of model once; `encoder` is a BERT without a head."""
+    """Return a function that opens a kind of model once; `encoder` is a BERT without a head.
+
+    It is run whenever it is asked, so that what it is after a change isn't what it was before.
+    """
     opened, root = {}, tmp_path_factory.mktemp("models")
 
     def open_once(name: str, kind: Kind | None = None, **changed: int) -> OpenedModel:
         kind = kind or KINDS.get(name, KINDS["bert"])
         if name not in opened:
             folder = write_model(root / name, kind, head=name != "encoder")
-            opened[name] = open_model(folder, architecture(kind, **changed), position_tensor=kind.tensor)
-            forget_everything(opened[name])
+            run = opened[name] = open_model(folder, architecture(kind, **changed), position_tensor=kind.tensor)
+            run._known_losses, run._shared._kept = Forgetful(), KeptStates(0)
         return opened[name]
 
     return open_once
+
+
+@pytest.fixture
+def anew(opened: Callable[..., OpenedModel]) -> Callable[..., OpenedModel]:
+    """Return a function that opens a kind of model once more, as findings do."""
+
+    def open_again(name: str, **options: Any) -> OpenedModel:
+        first, tensor = opened(name), KINDS.get(name, KINDS["bert"]).tensor
+        return open_model(first._folder, first.architecture, position_tensor=tensor, **options)
+
+    return open_again

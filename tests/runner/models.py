@@ -1,18 +1,19 @@
 """Small random models of several kinds, as transformers makes and writes them."""
 
-import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from generators.base.architecture import Architecture
-from tests.synthetic import realistic_embedding
+from generators.runner.texts import TextWindows
 
 N, D, V, LAYERS, HEADS = 40, 32, 60, 3, 4
-GPT2_SIZE = (12, 768, 1024)  # layers, width, positions
-GPT2_NORM = 4.0  # about the mean length of its token embeddings
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,9 @@ def architecture(kind: Kind, **changed: Any) -> Architecture:
     return Architecture(**{**sizes, **ways, **changed})
 
 
-def write_model(folder: Path, kind: Kind, *, head: bool = True, seed: int = 0) -> Path:
+def write_model(folder: Path, kind: Kind, *, head: bool = True) -> Path:
     """Write a random model with its tokenizer; weights are large enough for positions to matter."""
-    import torch
-    import transformers
-
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(kind.model_type, **kind.settings)
     if not head:
         model = transformers.AutoModel.from_config(config)
@@ -65,39 +63,8 @@ def write_model(folder: Path, kind: Kind, *, head: bool = True, seed: int = 0) -
     return folder
 
 
-def write_gpt2_shaped(
-    folder: Path, tokenizer: Path, n_layer: int, d_model: int = 768, n_ctx: int = 1024, seed: int = 0
-) -> Path:
-    """Write a complete checkpoint of GPT-2's shape with random weights, as the hub has them.
-
-    Its tokens are those of the GPT-2 in `tokenizer`, its heads 64 wide as in all of its sizes. At GPT-2's own size
-    every tensor that `tokenizer` has (positions, norms, attention, biases) is GPT-2's; the rest is made up.
-    """
-    import torch
-    import transformers
-    from safetensors.torch import load_file
-
-    torch.manual_seed(seed)
-    config = transformers.GPT2Config(n_positions=n_ctx, n_embd=d_model, n_layer=n_layer, n_head=d_model // 64)
-    model = transformers.GPT2LMHeadModel(config)
-    with torch.no_grad():
-        model.transformer.wpe.weight.mul_(10)  # as large beside the tokens as trained ones are
-        if (n_layer, d_model, n_ctx) == GPT2_SIZE:
-            E = realistic_embedding(*model.transformer.wte.weight.shape, np.random.default_rng(seed))
-            model.transformer.wte.weight.copy_(torch.from_numpy(E / np.linalg.norm(E, axis=1).mean() * GPT2_NORM))
-            real = load_file(tokenizer / "model.safetensors")
-            lacking = model.transformer.load_state_dict(real, strict=False)
-            assert not lacking.unexpected_keys, lacking.unexpected_keys
-    model.save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"):
-        shutil.copyfile(tokenizer / name, folder / name)
-    return folder
-
-
 def write_tokenizer(folder: Path, kind: Kind) -> None:
     """Write a tokenizer of single characters; an encoder's puts [CLS] and [SEP] around a text."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
     special = ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     known = special + [chr(code) for code in range(ord("a"), ord("z") + 1)]
     tokenizer = Tokenizer(models.WordLevel({token: i for i, token in enumerate(known)}, "[UNK]"))
@@ -112,7 +79,23 @@ def random_ids(count: int, length: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(4, V, (count, length)).astype(np.int32)
 
 
-def last_states(run: Any, ids: np.ndarray) -> np.ndarray:
+def by_stage(shown: Callable[..., Any], ids: np.ndarray, **options: Any) -> dict[int, np.ndarray]:
+    """Return what `run.hidden_states`, `run.attention` and others show of each stage or layer, all windows joined."""
+    parts: dict[int, list[np.ndarray]] = {}
+    shown(ids, lambda stage, _, values: parts.setdefault(stage, []).append(values.copy()), **options)
+    return {stage: np.concatenate(parts[stage]) for stage in sorted(parts)}
+
+
+def joined(shown: Callable[..., Any], ids: np.ndarray) -> np.ndarray:
+    """Return what `run.logits` and others show of windows, all joined."""
     parts: list[np.ndarray] = []
-    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
+    shown(ids, lambda _, values: parts.append(np.asarray(values).copy()))
     return np.concatenate(parts)
+
+
+def last_states(run: Any, ids: np.ndarray) -> np.ndarray:
+    return joined(run.states_on_device, ids)
+
+
+def as_windows(ids: np.ndarray) -> TextWindows:
+    return TextWindows(ids, (0, ids.shape[1]), np.arange(len(ids)), mask_id=3)

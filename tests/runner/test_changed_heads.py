@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 from generators.base.runs import Rotations
-from tests.runner.models import BERT, HEADS, LAYERS, D, Kind, last_states, random_ids
-
-torch = pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
+from tests.runner.models import BERT, HEADS, LAYERS, D, Kind, by_stage, last_states, random_ids
 
 N_IDS, WIDTH = 16, 16
 WIDE = {**BERT, "num_attention_heads": 2, "num_key_value_heads": 2}
@@ -32,19 +30,28 @@ OUTPUTS = {
 }
 
 
+@pytest.fixture
+def turning(opened):
+    """Return a function that opens a model that turns queries and keys, and gives how: pairs' channels, neighbors."""
+
+    def open_once(name):
+        kind, dim, adjacent = TURNING[name]
+        layers = kind.settings["num_hidden_layers"]
+        return opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=layers), dim, adjacent
+
+    return open_once
+
+
 def first_attention(run, ids):
-    found = []
-    run.attention(ids, lambda layer, _, weights: found.append(weights.copy()) if layer == 0 else None)
-    return np.concatenate(found)
+    return by_stage(run.attention, ids, layers=[0])[0]
 
 
 def queries_and_keys(run, ids):
     """Return what the first layer compares before anything is turned: (windows, heads, n, width) each."""
-    block, states = run._blocks[0], []
-    run.hidden_states(ids, lambda stage, _, given: states.append(given.copy()) if stage == 0 else None)
+    block, states = run._blocks[0], by_stage(run.hidden_states, ids)[0]
     attention = getattr(block, "self_attn", None) or block.attention
     with torch.no_grad():
-        read = block.input_layernorm(torch.from_numpy(np.concatenate(states)))
+        read = block.input_layernorm(torch.from_numpy(states))
         if hasattr(attention, "query_key_value"):
             joined = attention.query_key_value(read).reshape(*ids.shape, 2, 3, WIDTH)
             q, k = joined[..., 0, :], joined[..., 1, :]
@@ -55,25 +62,23 @@ def queries_and_keys(run, ids):
     return q.transpose(1, 2).numpy().astype(np.complex128), k.transpose(1, 2).numpy().astype(np.complex128)
 
 
-def turned(x, dim, adjacent, turning=range(WIDTH), base=10000.0):
-    """Turn pairs as complex numbers; those that aren't `turning` stay."""
+def turned(x, dim, adjacent, pairs=range(WIDTH), base=10000.0):
+    """Turn `pairs` as complex numbers; others stay."""
     a = np.arange(0, dim, 2) if adjacent else np.arange(dim // 2)
     b = a + 1 if adjacent else a + dim // 2
-    speed = np.where(np.isin(np.arange(dim // 2), turning), base ** (-np.arange(0, dim, 2) / dim), 0)
+    speed = np.where(np.isin(np.arange(dim // 2), pairs), base ** (-np.arange(0, dim, 2) / dim), 0)
     z = (x[..., a] + 1j * x[..., b]) * np.exp(1j * np.arange(x.shape[-2])[:, None] * speed)
     x = x.copy()
     x[..., a], x[..., b] = z.real, z.imag
     return x.real
 
 
-@pytest.mark.parametrize("turning", [[0, 1], [2, 3], [], [1]])
+@pytest.mark.parametrize("pairs", [[0, 1], [2, 3], [], [1]])
 @pytest.mark.parametrize("name", TURNING)
-def test_only_chosen_pairs_turn(opened, name, turning):
-    kind, dim, adjacent = TURNING[name]
-    layers = kind.settings["num_hidden_layers"]
-    run, ids = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=layers), random_ids(3, N_IDS)
-    q, k = (turned(x, dim, adjacent, turning) for x in queries_and_keys(run, ids))
-    check_attention(run, ids, name, q, k, Rotations(pairs=turning))
+def test_only_chosen_pairs_turn(turning, name, pairs):
+    (run, dim, adjacent), ids = turning(name), random_ids(3, N_IDS)
+    q, k = (turned(x, dim, adjacent, pairs) for x in queries_and_keys(run, ids))
+    check_attention(run, ids, name, q, k, Rotations(pairs=pairs))
 
 
 def check_attention(run, ids, name, q, k, rotations):
@@ -91,10 +96,8 @@ def check_attention(run, ids, name, q, k, rotations):
 
 
 @pytest.mark.parametrize("name", TURNING)
-def test_other_bases_and_other_pairs(opened, name):
-    kind, dim, adjacent = TURNING[name]
-    layers = kind.settings["num_hidden_layers"]
-    run, ids = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=layers), random_ids(3, N_IDS)
+def test_other_bases_and_other_pairs(turning, name):
+    (run, dim, adjacent), ids = turning(name), random_ids(3, N_IDS)
     given = queries_and_keys(run, ids)
     q, k = (turned(x, dim, adjacent, base=1e6) for x in given)
     check_attention(run, ids, name, q, k, Rotations(theta=100.0))
@@ -103,48 +106,40 @@ def test_other_bases_and_other_pairs(opened, name):
     check_attention(run, ids, name, q, k, Rotations(channels=channels))
 
 
-def test_layers_exchange_their_rotations(opened):
-    kind, dim, _ = TURNING["gemma3_text"]  # its sliding layers have base 10,000, its full ones 1,000,000
-    run, ids = opened("turning gemma3_text", kind, n_head=2, d_head=WIDTH, n_layer=4), random_ids(3, N_IDS)
+def test_layers_exchange_their_rotations(turning):
+    # Its sliding layers have base 10,000, its full ones 1,000,000.
+    (run, dim, _), ids = turning("gemma3_text"), random_ids(3, N_IDS)
     q, k = (turned(x, dim, False, base=1e6) for x in queries_and_keys(run, ids))
     check_attention(run, ids, "gemma3_text", q, k, Rotations(exchanged=True))
 
 
 @pytest.mark.parametrize("name", [*TURNING, "bert"])
-def test_queries_keys_and_values_are_those_that_give_attention(opened, name):
-    if name == "bert":
-        run = opened(name)
-    else:
-        kind = TURNING[name][0]
-        run = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=kind.settings["num_hidden_layers"])
-    ids, seen, looks = random_ids(5, N_IDS), {}, {}
+def test_queries_keys_and_values_are_those_that_give_attention(opened, turning, name):
+    run = opened(name) if name == "bert" else turning(name)[0]
+    ids, seen = random_ids(5, N_IDS), {}
     assert run.queries_keys_values(ids, lambda layer, begin, *arrays: seen.setdefault(layer, []).append(arrays))
-    run.attention(ids, lambda layer, _, weights: looks.setdefault(layer, []).append(weights.copy()))
+    looks = by_stage(run.attention, ids)
     assert list(seen) == list(looks)
     for layer, found in seen.items():
         q, k, v = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         assert k.shape == v.shape
         scores = q @ k.swapaxes(-1, -2) * (256**-0.5 if "gemma" in name else q.shape[-1] ** -0.5)
-        given = np.concatenate(looks[layer])
-        weights = np.exp(np.where(given > 0, scores, -np.inf))
-        np.testing.assert_allclose(weights / weights.sum(axis=-1, keepdims=True), given, atol=1e-5)
+        weights = np.exp(np.where(looks[layer] > 0, scores, -np.inf))
+        np.testing.assert_allclose(weights / weights.sum(axis=-1, keepdims=True), looks[layer], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", TURNING)
-def test_all_pairs_turning_changes_nothing_and_none_removes_positions(opened, name):
-    kind, dim, _ = TURNING[name]
-    run = opened(f"turning {name}", kind, n_head=2, d_head=WIDTH, n_layer=kind.settings["num_hidden_layers"])
-    ids, found = random_ids(3, N_IDS), {}
-    ways = {
-        "all": {"rotations": Rotations(pairs=range(dim // 2))},
-        "none": {"rotations": Rotations(pairs=[])},
-        "removed": {"ids": np.zeros(N_IDS)},
-    }
-    for way, how in ways.items():
+def test_all_pairs_turning_changes_nothing_and_none_removes_positions(turning, name):
+    (run, dim, _), ids, found = turning(name), random_ids(3, N_IDS), []
+    for how in (
+        {"rotations": Rotations(pairs=range(dim // 2))},
+        {"rotations": Rotations(pairs=[])},
+        {"ids": np.zeros(N_IDS)},
+    ):
         with run.replaced(**how):
-            found[way] = first_attention(run, ids)
-    np.testing.assert_array_equal(found["all"], first_attention(run, ids))
-    np.testing.assert_allclose(found["none"], found["removed"], atol=1e-6)
+            found.append(first_attention(run, ids))
+    np.testing.assert_array_equal(found[0], first_attention(run, ids))
+    np.testing.assert_allclose(found[1], found[2], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

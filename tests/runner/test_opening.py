@@ -6,14 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+import torch
+import transformers
 from safetensors.numpy import load_file, save_file
 
 from generators.runner import CannotRunError, open_model, opening
 from tests.conftest import ROOT
 from tests.runner.models import KINDS, architecture, random_ids, write_model
-
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
 
 GPT2 = KINDS["gpt2"]
 
@@ -116,8 +115,6 @@ def test_a_library_that_is_not_installed(folder, monkeypatch, package):
 
 
 def test_a_device_that_is_not_there(folder):
-    import torch
-
     if torch.cuda.is_available():
         pytest.skip("there is one here")
     with pytest.raises(CannotRunError, match="no such device"):
@@ -133,8 +130,6 @@ def test_half_precision_is_run_in_single(folder):
 
 
 def test_shards(folder):
-    import transformers
-
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     (folder / "model.safetensors").unlink()
     model.save_pretrained(folder, max_shard_size="20KB")

@@ -6,34 +6,19 @@ import numpy as np
 import pytest
 
 from generators.base.plain import content_digest
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Places
-from generators.compute.plan import open_model as open_registered
-from generators.runner import CannotRunError, open_model, own_samples
-from generators.runner.texts import text_for
+from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
+from generators.runner import CannotRunError, own_samples
+from tests.compute.harness import opened_in
 from tests.conftest import ROOT
-from tests.runner.models import KINDS, N, V, architecture, write_model
-
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
+from tests.runner.models import N
 
 FEW = 4
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    root = tmp_path_factory.mktemp("models")
-    return {name: write_model(root / name, KINDS[name]) for name in ("gpt2", "llama", "bloom", "bert")}
 
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     monkeypatch.setattr(own_samples, "MOST_SAMPLES", FEW)
     monkeypatch.setattr(own_samples, "MOST_WINDOWS", 8)
-
-
-def opened(folders, name, **options):
-    return open_model(folders[name], architecture(KINDS[name]), position_tensor=KINDS[name].tensor, **options)
 
 
 def without_cache(run, start, drawn):
@@ -50,13 +35,13 @@ def without_cache(run, start, drawn):
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bloom"])
-def test_each_token_is_drawn_from_what_the_model_predicts_after_those_before(folders, name):
-    run, drawn = opened(folders, name), np.random.default_rng(0).random((3, 12))
+def test_each_token_is_drawn_from_what_the_model_predicts_after_those_before(anew, name):
+    run, drawn = anew(name), np.random.default_rng(0).random((3, 12))
     np.testing.assert_array_equal(run.write(1, drawn), without_cache(run, 1, drawn))
 
 
-def test_a_model_that_cannot_read_the_shipped_text_is_run_on_its_own_samples(folders):
-    run = opened(folders, "gpt2")
+def test_a_model_that_cannot_read_the_shipped_text_is_run_on_its_own_samples(anew):
+    run = anew("gpt2")
     assert (run.text.name, run.text.before) == (own_samples.NAME, (1,))
     windows = run.windows(99, 0)
     assert windows.ids.shape == (FEW, N)
@@ -65,30 +50,29 @@ def test_a_model_that_cannot_read_the_shipped_text_is_run_on_its_own_samples(fol
     assert len(run.text.ids) == FEW * (N - 1)
 
 
-def test_the_first_samples_do_not_depend_on_how_many_there_are(folders, monkeypatch):
-    four = opened(folders, "gpt2").own_samples.ids
+def test_the_first_samples_do_not_depend_on_how_many_there_are(anew, monkeypatch):
+    four = anew("gpt2").own_samples.ids
     monkeypatch.setattr(own_samples, "MOST_SAMPLES", 2)
-    np.testing.assert_array_equal(opened(folders, "gpt2").own_samples.ids, four[: 2 * (N - 1)])
+    np.testing.assert_array_equal(anew("gpt2").own_samples.ids, four[: 2 * (N - 1)])
 
 
-def test_what_is_known_of_a_text_is_made_once(folders):
+def test_what_is_known_of_a_text_is_made_once(anew):
     made = []
 
     def remember(make):
         made.extend([] if made else [make()])
         return made[0]
 
-    first, second = (opened(folders, "gpt2", remember=remember).text for _ in range(2))
-    assert first.sha256 == second.sha256
+    first, second = (anew("gpt2", remember=remember) for _ in range(2))
+    assert first.text.sha256 == second.text.sha256
     assert len(made) == 1
     known = {**made[0], "loss": 0.5 * made[0]["entropy"]}
-    shipped = text_for(folders["gpt2"], V)
-    assert opened(folders, "gpt2", remember=lambda make: known).text.name == shipped.name
+    assert anew("gpt2", remember=lambda make: known).text.name == first.shipped.name
 
 
-def test_an_encoder_that_cannot_read_the_shipped_text_is_not_run_on_text(folders):
+def test_an_encoder_that_cannot_read_the_shipped_text_is_not_run_on_text(anew):
     with pytest.raises(CannotRunError, match=r"predicts tokens worse \(\d\.\d\d nats\) than their frequencies do"):
-        _ = opened(folders, "bert").text
+        _ = anew("bert").text
 
 
 def test_the_start_token_and_the_entropy_of_token_frequencies():
@@ -109,8 +93,7 @@ def test_the_start_token_and_the_entropy_of_token_frequencies():
 
 
 def registered(name):
-    folder = ROOT / "models" / name
-    return open_registered(Model(name="m", title="M", sources=(FolderSource(folder=folder),)), Places())
+    return opened_in(ROOT / "models" / name)
 
 
 def test_held_out_tokens_come_first():
@@ -118,8 +101,6 @@ def test_held_out_tokens_come_first():
 
 
 def test_samples_are_cached_by_the_weights_and_damaged_ones_are_made_again(monkeypatch):
-    from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
-
     first = registered("third-party/gpt2-basic-486").run.text
     monkeypatch.setattr(own_samples, "written_by", lambda run: pytest.fail("it was written again"))
     assert registered("third-party/gpt2-basic-486").run.text.sha256 == first.sha256

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from generators import options
 from generators.base import runs
-from generators.runner import CannotRunError, budget, open_model
-from generators.runner.texts import TextWindows
-from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, last_states, random_ids, write_model
-
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
+from generators.runner import CannotRunError, budget, modules
+from tests.runner.models import KINDS, LAYERS, D, N, V, as_windows, by_stage, last_states, random_ids
 
 N_IDS = 24
 ALL = [*KINDS, "encoder"]
@@ -18,29 +15,19 @@ TABLES = ["gpt2", "bert", "encoder"]
 BY_IDS = ["llama", "gpt_neox", "bloom", "mpt", "falcon"]
 
 
-def anew(folder, name, **options):
-    kind = KINDS.get(name, KINDS["bert"])
-    write_model(folder, kind, head=name != "encoder")
-    return open_model(folder, architecture(kind), position_tensor=kind.tensor, **options)
-
-
-def as_windows(ids):
-    return TextWindows(ids, (0, ids.shape[1]), np.arange(len(ids)), mask_id=3)
-
-
 def own_rows(run):
     return run._positions.table.numpy().copy()
 
 
-def own_positions(run, n=N_IDS):
+def own_positions(run):
     """Return the arguments of `replaced` that change nothing."""
-    return {"rows": own_rows(run)[:n]} if run.position_kind == "table" else {"ids": np.arange(n)}
+    return {"rows": own_rows(run)[:N_IDS]} if run.position_kind == "table" else {"ids": np.arange(N_IDS)}
 
 
-def removed(run, n=N_IDS):
+def removed(run):
     if run.position_kind == "table":
-        return {"rows": np.tile(own_rows(run)[:n].mean(axis=0), (n, 1))}
-    return {"ids": np.zeros(n)}
+        return {"rows": np.tile(own_rows(run)[:N_IDS].mean(axis=0), (N_IDS, 1))}
+    return {"ids": np.zeros(N_IDS)}
 
 
 def test_times_are_those_of_the_command_and_a_gpu_has_time_for_more():
@@ -71,20 +58,6 @@ def test_replaced_by_themselves_nothing_changes_to_the_bit_and_removed_something
     np.testing.assert_array_equal(loss.per_window(), before)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_groups_of_all_positions_are_removed_ones(opened, name):
-    run, ids = opened(name), random_ids(5, N_IDS)
-    loss = run.loss(as_windows(ids))
-    if run.position_kind == "table":
-        group = {"rows": np.tile(own_rows(run)[:N_IDS].mean(axis=0), (N_IDS, 1))}
-    else:
-        group = {"ids": np.full(N_IDS, (N_IDS - 1) / 2)}
-    with run.replaced(**removed(run)):
-        without = loss.per_window()
-    with run.replaced(**group):
-        np.testing.assert_allclose(loss.per_window(), without, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["bert", "encoder"])
 def test_an_encoder_without_positions_says_the_same_everywhere_in_a_constant_sequence(opened, name):
     run = opened(name)
@@ -103,6 +76,10 @@ def test_only_distances_matter_where_positions_are_relative(opened, name):
         np.testing.assert_allclose(last_states(run, ids), before, atol=1e-4)
     with run.replaced(ids=np.arange(N_IDS) * 0.5):
         assert np.abs(last_states(run, ids) - before).max() > 1e-4
+    with run.replaced(**removed(run)):
+        without = last_states(run, ids)
+    with run.replaced(ids=np.full(N_IDS, 7.5)):
+        np.testing.assert_allclose(last_states(run, ids), without, atol=1e-4)
 
 
 def hooks_of(run):
@@ -140,8 +117,8 @@ def test_what_cannot_be_replaced_is_refused(opened, name, given, said):
         pass
 
 
-def test_padding_rows_in_front_of_a_table_stay(tmp_path):
-    run = anew(tmp_path, "gpt2", first_row=2)
+def test_padding_rows_in_front_of_a_table_stay(anew):
+    run = anew("gpt2", first_row=2)
     before = own_rows(run)
     with run.replaced(rows=np.zeros((5, D))):
         inside = own_rows(run)
@@ -160,7 +137,7 @@ def test_batches_make_no_difference(opened, name):
         run.largest_batch = size
         losses.append(drifted(run, ids))
         states.append(last_states(run, ids))
-        weights.append(all_attention(run, ids))
+        weights.append(np.stack([*by_stage(run.attention, ids).values()]))
     for several in (losses, states, weights):
         for other in several[1:]:
             np.testing.assert_allclose(other, several[0], atol=1e-5)
@@ -173,18 +150,10 @@ def drifted(run, ids):
         return loss.per_window()
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_twice_the_same_numbers(tmp_path, opened, name):
-    ids = random_ids(5, N_IDS)
-    np.testing.assert_array_equal(drifted(anew(tmp_path, name), ids), drifted(opened(name), ids))
-
-
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_two_threads_give_what_one_gives(tmp_path, opened, name):
-    import torch
-
+def test_two_threads_give_what_one_gives(opened, anew, name):
     ids, threads = random_ids(5, N_IDS), torch.get_num_threads()
-    np.testing.assert_allclose(drifted(anew(tmp_path, name, threads=2), ids), drifted(opened(name), ids), atol=1e-6)
+    np.testing.assert_allclose(drifted(anew(name, threads=2), ids), drifted(opened(name), ids), atol=1e-6)
     assert torch.get_num_threads() == threads
 
 
@@ -192,8 +161,6 @@ def test_two_threads_give_what_one_gives(tmp_path, opened, name):
 
 
 def test_the_loss_of_a_causal_model_is_its_own(opened):
-    import torch
-
     run, ids = opened("gpt2"), random_ids(5, N_IDS)
     wanted = torch.from_numpy(ids.astype(np.int64))
     with torch.inference_mode():
@@ -231,35 +198,23 @@ def test_an_encoder_without_a_head_has_not_moved(opened):
 
 @pytest.mark.parametrize("name", ALL)
 def test_hidden_states_are_those_of_transformers(opened, name):
-    import torch
-
-    run, ids, seen = opened(name), random_ids(3, N_IDS), {}
-    run.hidden_states(ids, lambda stage, first, states: seen.update({stage: states.copy()}))
+    run, ids = opened(name), random_ids(3, N_IDS)
     with torch.inference_mode():
         batch = torch.from_numpy(ids.astype(np.int64))
         expected = run._base(input_ids=batch, output_hidden_states=True).hidden_states
-    assert sorted(seen) == list(range(LAYERS + 1))
+    seen = by_stage(run.hidden_states, ids)
+    assert list(seen) == list(range(LAYERS + 1))
     for stage, states in seen.items():
         np.testing.assert_allclose(states, expected[stage].numpy(), atol=1e-5)
-
-
-def all_attention(run, ids):
-    found = np.zeros((run.architecture.n_layer, len(ids), HEADS, ids.shape[1], ids.shape[1]), np.float32)
-
-    def see(layer, first, weights):
-        found[layer, first : first + len(weights)] = weights
-
-    run.attention(ids, see)
-    return found
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_attention(opened, name):
     run, ids = opened(name), random_ids(3, N_IDS)
-    weights = all_attention(run, ids)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
     future = np.triu(np.ones((N_IDS, N_IDS), bool), 1)
-    assert (weights[..., future] == 0).all() == run.architecture.causal
+    for weights in by_stage(run.attention, ids).values():
+        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+        assert (weights[..., future] == 0).all() == run.architecture.causal
 
 
 # Held channels
@@ -267,11 +222,11 @@ def test_attention(opened, name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_held_channels_have_their_values_everywhere(opened, name):
-    run, ids, seen = opened(name), random_ids(3, N_IDS), {}
+    run, ids = opened(name), random_ids(3, N_IDS)
     values = np.arange(2.0 * (LAYERS + 1)).reshape(-1, 2)
     before = last_states(run, ids)
     with run.held([4, 9], values):
-        run.hidden_states(ids, lambda stage, first, states: seen.update({stage: states.copy()}))
+        seen = by_stage(run.hidden_states, ids)
         means = run.stage_means(ids).mean(axis=1)
     # Hooks run in the order in which they were made: what is seen was held before.
     for stage in range(LAYERS):
@@ -285,10 +240,9 @@ def test_one_number_is_held_and_nothing_else(opened, name):
     run, ids, held = opened(name), random_ids(3, N_IDS), 2.5
     values = np.full((LAYERS + 1, N_IDS, 1), np.nan)
     values[1, 3] = held
-    before, seen = {}, {}
-    run.hidden_states(ids, lambda stage, _, states: before.update({stage: states.copy()}))
+    before = by_stage(run.hidden_states, ids)
     with run.held([4], values, last=False):
-        run.hidden_states(ids, lambda stage, _, states: seen.update({stage: states.copy()}))
+        seen = by_stage(run.hidden_states, ids)
     expected = before[1].copy()
     expected[:, 3, 4] = held
     np.testing.assert_array_equal(seen[0], before[0])
@@ -296,11 +250,8 @@ def test_one_number_is_held_and_nothing_else(opened, name):
     assert not np.array_equal(seen[2], before[2])
 
 
-def test_a_number_that_is_held_gives_the_loss_of_a_plain_hook(opened):
-    import torch
-
-    run = opened("gpt2")
-    ids = random_ids(3, N_IDS)
+def test_a_number_that_is_held_gives_the_loss_of_a_plain_hook(opened, anew):
+    run, ids = anew("gpt2"), random_ids(3, N_IDS)
     values = np.full((LAYERS + 1, N_IDS, 1), np.nan)
     values[1, 0] = 0.0
 
@@ -310,13 +261,8 @@ def test_a_number_that_is_held_gives_the_loss_of_a_plain_hook(opened):
     run.stage_means(ids)  # what is kept lets the changed run begin at the block
     with run.held([4], values, last=False):
         found = run.loss(as_windows(ids)).per_window()
-    handle = run._model.transformer.h[1].register_forward_pre_hook(hook)
-    with torch.inference_mode():
-        logits = run._model(torch.as_tensor(ids, dtype=torch.long)).logits
-    handle.remove()
-    wanted = torch.as_tensor(ids[:, 1:], dtype=torch.long)
-    costs = torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), wanted, reduction="none").mean(dim=1)
-    np.testing.assert_allclose(found, costs.numpy(), rtol=1e-5)
+    with modules.hooked([opened("gpt2")._model.transformer.h[1].register_forward_pre_hook(hook)]):
+        np.testing.assert_allclose(found, opened("gpt2").loss(as_windows(ids)).per_window(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["encoder", "gpt2"])
@@ -326,33 +272,16 @@ def test_a_model_that_ends_with_a_block_can_be_left_alone_there(opened, name):
         assert np.ptp(last_states(run, ids)[..., 4]) > 0
 
 
-def test_held_at_a_constant_channels_own_value_nothing_changes(opened):
-    run, ids = opened("gpt2"), random_ids(3, N_IDS)
-    zeros = np.zeros((LAYERS + 1, 1))
-    with run.held([4], zeros):
-        once = last_states(run, ids)
-        with run.held([4], zeros):
-            np.testing.assert_array_equal(last_states(run, ids), once)
-
-
 # Budget
 
 
-def test_fewer_windows_where_time_is_short(opened, monkeypatch):
-    run = opened("gpt2")
-    monkeypatch.setattr(run, "budget_s", 1e-9)
-    assert run.affordable(64, N_IDS, 10) == 8
-    assert run.affordable(4, N_IDS, 10) == 4
-    monkeypatch.setattr(run, "budget_s", 600)
-    assert run.affordable(64, N_IDS, 10) == 64
-
-
-def test_a_run_says_whether_it_was_cut(tmp_path):
-    run = anew(tmp_path, "gpt2")
+def test_fewer_windows_where_time_is_short_and_that_is_said(anew):
+    run = anew("gpt2")
     for seconds, count in ((600, 16), (1e-9, 8)):
         run.begin(seconds)
         assert len(run.windows(16, 0).ids) == count
         assert run.was_cut == (count < 16)
+        assert run.affordable(4, N_IDS, 10) == 4
     run.begin(600)
     assert not run.was_cut
 
@@ -388,8 +317,8 @@ def test_losses_that_were_measured_before_an_interruption_are_not_run_again(open
     rows = [own_rows(run)[:N_IDS] * scale for scale in (1, 0.5, 0)]
     passed = []
 
-    def measure(stop=None):
-        run.begin(600, passed.append, tmp_path / "kept")
+    def measure(unfinished=None, stop=None):
+        run.begin(600, passed.append, unfinished)
         run._due = len(ids) * len(rows)
         loss, found = run.loss(as_windows(ids)), []
         for index, table in enumerate(rows):
@@ -399,18 +328,14 @@ def test_losses_that_were_measured_before_an_interruption_are_not_run_again(open
                 found.append(loss.per_window())
         return found
 
-    run.begin(600)
-    whole = []
-    for table in rows:
-        with run.replaced(rows=table):
-            whole.append(run.loss(as_windows(ids)).per_window())
+    whole = measure()
     with pytest.raises(KeyboardInterrupt):
-        measure(stop=2)
+        measure(tmp_path / "kept", stop=2)
     ran, forward = [], run._model.forward
     run._model.forward = lambda **given: ran.append(1) or forward(**given)
     try:
         passed.clear()
-        again = measure()
+        again = measure(tmp_path / "kept")
     finally:
         run._model.forward = forward
         run.begin(600)

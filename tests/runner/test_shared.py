@@ -5,53 +5,28 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from generators.runner import open_model
 from generators.runner.kept import KeptStates
-from generators.runner.texts import TextWindows
-from tests.runner.conftest import forget_everything
-from tests.runner.models import HEADS, KINDS, LAYERS, D, architecture, random_ids, write_model
+from tests.runner.models import HEADS, KINDS, LAYERS, D, as_windows, by_stage, joined, random_ids
 
 IDS = random_ids(6, 24)
 
 
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
+@pytest.fixture
+def pairs(opened, anew):
     """Return a function that opens a kind of model twice: one that shares, and one that runs anew each time."""
-    opened, root = {}, tmp_path_factory.mktemp("shared")
-
-    def both(name):
-        if name not in opened:
-            kind = KINDS[name]
-            folder = write_model(root / name, kind)
-            opened[name] = [open_model(folder, architecture(kind), position_tensor=kind.tensor) for _ in range(2)]
-            forget_everything(opened[name][1])
-        opened[name][0]._known_losses.clear()
-        opened[name][0]._shared._kept = KeptStates()
-        return opened[name]
-
-    return both
+    return lambda name: (anew(name), opened(name))
 
 
-def loss_of(run, ids=IDS):
-    return run.loss(TextWindows(ids, (0, ids.shape[1]), np.arange(len(ids)), mask_id=3))
+def losses_of(run, ids=IDS):
+    return run.loss(as_windows(ids)).per_window()
 
 
-def states_of(run, ids=IDS):
-    found = {}
-    run.hidden_states(ids, lambda stage, begin, states: found.setdefault(stage, []).append(states.copy()))
-    return np.stack([np.concatenate(found[stage]) for stage in sorted(found)])
+def states_of(run):
+    return np.stack([*by_stage(run.hidden_states, IDS).values()])
 
 
 def attention_of(run, ids=IDS, layers=None):
-    found = {}
-    run.attention(ids, lambda layer, begin, seen: found.setdefault(layer, []).append(seen.copy()), layers=layers)
-    return {layer: np.concatenate(batches) for layer, batches in found.items()}
-
-
-def logits_of(run, ids=IDS):
-    found = []
-    run.logits(ids, lambda begin, logits: found.append(logits.copy()))
-    return np.concatenate(found)
+    return by_stage(run.attention, ids, layers=layers)
 
 
 def blocks_run(run, measure):
@@ -71,70 +46,70 @@ def blocks_run(run, measure):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_states_are_shared_with_attention_and_means(pairs, name):
-    run, anew = pairs(name)
+    run, other = pairs(name)
     attention_of(run)
     assert blocks_run(run, lambda: (states_of(run), run.stage_means(IDS[:3]))) == [0] * LAYERS
-    np.testing.assert_array_equal(states_of(run), states_of(anew))
-    np.testing.assert_array_equal(run.stage_means(IDS[:3]), anew.stage_means(IDS[:3]))
+    np.testing.assert_array_equal(states_of(run), states_of(other))
+    np.testing.assert_array_equal(run.stage_means(IDS[:3]), other.stage_means(IDS[:3]))
 
 
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.causal])
 def test_a_run_with_silenced_heads_begins_at_their_layer(pairs, name):
-    run, anew = pairs(name)
+    run, other = pairs(name)
     states_of(run)
     last = LAYERS - 1
 
     def silenced(of):
         with of.silenced(last, [0, HEADS - 1]):
-            return attention_of(of, IDS[:4], [last])[last], logits_of(of, IDS[:4]), loss_of(of).per_window()
+            return attention_of(of, IDS[:4], [last])[last], joined(of.logits, IDS[:4]), losses_of(of)
 
-    for ours, theirs in zip(silenced(run), silenced(anew), strict=True):
+    for ours, theirs in zip(silenced(run), silenced(other), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert blocks_run(run, lambda: silenced(run)) == [0] * last + [4 + 4 + 6]
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_attention_of_some_layers_runs_no_others(pairs, name):
-    run, anew = pairs(name)
+    run, other = pairs(name)
     states_of(run)
     with run.silenced(1, [0]):  # tries whether blocks can be passed by
         pass
     assert blocks_run(run, lambda: attention_of(run, layers=[0])) == [len(IDS)] + [0] * (LAYERS - 1)
     found = attention_of(run, layers=[0])
     assert list(found) == [0]
-    np.testing.assert_array_equal(found[0], attention_of(anew)[0])
+    np.testing.assert_array_equal(found[0], attention_of(other)[0])
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert"])
 def test_changed_runs_neither_use_nor_change_what_is_kept(pairs, name):
-    run, anew = pairs(name)
-    before, loss = states_of(run), loss_of(run).per_window()
+    run, other = pairs(name)
+    before, losses = states_of(run), losses_of(run)
     for change in (
         lambda of: of.shifted(np.arange(D)),
         lambda of: of.held([1], np.full((LAYERS + 1, 1), 2.0)),
     ):
-        with change(run), change(anew):
-            np.testing.assert_array_equal(states_of(run), states_of(anew))
-            np.testing.assert_array_equal(attention_of(run)[0], attention_of(anew)[0])
-            changed = loss_of(run).per_window()
-            np.testing.assert_array_equal(changed, loss_of(anew).per_window())
-        assert np.abs(changed - loss).max() > 1e-4
+        with change(run), change(other):
+            np.testing.assert_array_equal(states_of(run), states_of(other))
+            np.testing.assert_array_equal(attention_of(run)[0], attention_of(other)[0])
+            changed = losses_of(run)
+            np.testing.assert_array_equal(changed, losses_of(other))
+        assert np.abs(changed - losses).max() > 1e-4
     np.testing.assert_array_equal(states_of(run), before)
-    np.testing.assert_array_equal(loss_of(run).per_window(), loss)
+    np.testing.assert_array_equal(losses_of(run), losses)
 
 
 def test_losses_of_the_unchanged_model_are_measured_once(pairs):
-    run, anew = pairs("gpt2")
-    loss = loss_of(run).per_window()
-    assert blocks_run(run, lambda: (loss_of(run).per_window(), loss_of(run, IDS[:4]).per_window())) == [0] * LAYERS
-    np.testing.assert_array_equal(loss_of(run, IDS[:4]).per_window(), loss[:4])
-    np.testing.assert_array_equal(loss, loss_of(anew).per_window())
+    run, other = pairs("gpt2")
+    losses = losses_of(run)
+    assert blocks_run(run, lambda: (losses_of(run), losses_of(run, IDS[:4]))) == [0] * LAYERS
+    np.testing.assert_array_equal(losses_of(run, IDS[:4]), losses[:4])
+    np.testing.assert_array_equal(losses, losses_of(other))
 
 
 def test_windows_without_room_are_run(pairs):
-    run, anew = pairs("gpt2")
+    run, other = pairs("gpt2")
     run._shared._kept = KeptStates(1)
-    np.testing.assert_array_equal(states_of(run), states_of(anew))
+    np.testing.assert_array_equal(states_of(run), states_of(other))
     assert blocks_run(run, lambda: states_of(run)) == [len(IDS)] * LAYERS
 
 
@@ -154,4 +129,4 @@ def test_a_model_whose_blocks_give_each_other_more_than_the_stream_is_run_whole(
         with run.silenced(1, [0]):
             assert run._shared._beside is None
             ran.append(True)
-            assert blocks_run(run, lambda: logits_of(run, IDS[:1])) == [1] * LAYERS
+            assert blocks_run(run, lambda: joined(run.logits, IDS[:1])) == [1] * LAYERS

@@ -2,35 +2,25 @@
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
-from tests.runner.models import BERT, LAYERS, D, Kind, last_states, random_ids
-
-torch = pytest.importorskip("torch", reason="torch isn't installed")
-transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
-
-from generators.checkpoint.registry import FolderSource, Model  # noqa: E402
-from generators.checkpoint.sources import Places  # noqa: E402
-from generators.compute import plan  # noqa: E402
-from generators.findings import FINDINGS  # noqa: E402
-from generators.runner import modules, open_model  # noqa: E402
-from generators.runner.usual import in_usual_form  # noqa: E402
-from tests.runner.models import architecture, write_model  # noqa: E402
+from generators.compute import plan
+from generators.findings import FINDINGS
+from generators.runner import modules, open_model
+from tests.compute.harness import opened_in
+from tests.runner.models import BERT, LAYERS, D, Kind, by_stage, joined, last_states, random_ids
 
 N_IDS, AT, HEAD = 16, 1, 2
 ALBERT = Kind("albert", False, "embeddings.position_embeddings.weight", {**BERT, "embedding_size": D // 2})
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_model(tmp_path_factory.mktemp("albert"), ALBERT)
-
-
-@pytest.fixture(scope="module")
-def both(folder):
+def both(opened):
     """Return a model as the atlas runs it, and as transformers does."""
-    run = open_model(folder, architecture(ALBERT, d_embedding=D // 2), position_tensor=ALBERT.tensor)
-    in_usual_form(run._model)
-    return run, transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    first = opened("albert", ALBERT, d_embedding=D // 2)
+    run = open_model(first._folder, first.architecture, position_tensor=ALBERT.tensor)
+    return run, transformers.AutoModel.from_pretrained(first._folder, attn_implementation="eager").eval()
 
 
 def uses(model, ids, use):
@@ -43,23 +33,16 @@ def uses(model, ids, use):
     return states.numpy()
 
 
-def in_order(collect, ids):
-    found = {}
-    collect(ids, lambda stage, _, values: found.setdefault(stage, []).append(values.copy()))
-    return [np.concatenate(found[stage]) for stage in sorted(found)]
-
-
 def test_the_stream_and_attention_are_those_that_transformers_returns(both):
     run, model = both
     ids = random_ids(5, N_IDS)
     with torch.no_grad():
         found = model(torch.as_tensor(ids), output_hidden_states=True, output_attentions=True)
     for mine, theirs in (
-        (in_order(run.hidden_states, ids), found.hidden_states),
-        (in_order(run.attention, ids), found.attentions),
+        (by_stage(run.hidden_states, ids), found.hidden_states),
+        (by_stage(run.attention, ids), found.attentions),
     ):
-        assert len(mine) == len(theirs)
-        for layer, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+        for layer, (a, b) in enumerate(zip(mine.values(), theirs, strict=True)):
             np.testing.assert_allclose(a, b.numpy(), atol=1e-5, err_msg=f"{layer}")
 
 
@@ -108,23 +91,17 @@ def test_a_head_is_silenced_at_one_use_only(both):
     assert np.abs(changed - before).max() > 1e-3
 
 
-def logits_of(run, ids):
-    found = []
-    run.logits(ids, lambda _, logits: found.append(logits.copy()))
-    return np.concatenate(found)
-
-
 def test_a_change_in_the_middle_begins_there_with_what_is_kept(both):
     run, _ = both
     ids, values = random_ids(3, N_IDS, seed=1), np.full((LAYERS + 1, 1), np.nan)
     values[AT], called = 7.0, []
     with run.held([3], values):
-        whole = logits_of(run, ids)
+        whole = joined(run.logits, ids)
     run.hidden_states(ids, lambda *_: None)  # keeps them
     inside = run._blocks[0].albert_layers[0].register_forward_hook(lambda *_: called.append(0))
     with modules.hooked([inside]), run.held([3], values):
         called.clear()
-        np.testing.assert_allclose(logits_of(run, ids), whole, atol=1e-4)
+        np.testing.assert_allclose(joined(run.logits, ids), whole, atol=1e-4)
     assert called == []
 
 
@@ -136,10 +113,9 @@ def test_all_blocks_share_their_numbers_and_count_once_per_use(both):
     assert run.operations(N_IDS) >= 2.0 * N_IDS * LAYERS * block
 
 
-def test_findings_about_weights_measure_the_block_once(folder):
+def test_findings_about_weights_measure_the_block_once(both):
     named = {finding.name: finding for finding in FINDINGS}
-    model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),))
-    opened = plan.open_model(model, Places())
+    opened = opened_in(both[0]._folder)
     record = plan.prepare(opened, []).record
     assert (record.n_layer, record.shares_block) == (LAYERS, True)
     measured = named["gains"].measure(plan.inputs(named["gains"], opened))

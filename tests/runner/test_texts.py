@@ -1,4 +1,5 @@
 import hashlib
+import json
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from generators.runner import CannotRunError, texts
 from generators.runner.losses import masked_places
 from generators.runner.texts import TokenizedText, digest_of_ids, read_language_reference, text_for
+from models.training.corpus import read_library
 from models.training.stdlib_gpt2.held_out import SHA256, held_out_tokens
 from tests.conftest import ROOT
 from tests.runner.models import KINDS, V, write_tokenizer
@@ -32,10 +34,6 @@ def test_the_held_out_tokens_are_those_whose_digest_is_stated():
 
 
 def test_the_held_out_tokens_are_made_of_the_library():
-    import json
-
-    from models.training.corpus import read_library
-
     known = json.loads((STDLIB_GPT2 / "training.json").read_text())["corpus"]["sha256"]
     if read_library().sha256 != known:
         pytest.skip("this Python has another library")

@@ -4,16 +4,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Places
-from generators.compute.plan import open_model
 from generators.runner import own_samples
 from generators.runner.texts import window_length
+from tests.compute.harness import opened_in
 from tests.conftest import ROOT
-
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
+from tests.runner.models import joined
 
 THIRD_PARTY = ROOT / "models" / "third-party"
 # As the page of llama2.c shows it.
@@ -25,20 +22,16 @@ STORY = (
 
 @cache
 def run(name):
-    return open_model(Model(name="m", title="M", sources=(FolderSource(folder=THIRD_PARTY / name),)), Places()).run
+    return opened_in(THIRD_PARTY / name).run
 
 
 def greedy(run, ids, count):
     for _ in range(count):
-        likeliest = []
-        run.logits(np.array([ids], np.int32), lambda _, logits, to=likeliest: to.append(int(logits[0, -1].argmax())))
-        ids = [*ids, *likeliest]
+        ids = [*ids, int(joined(run.logits, np.array([ids], np.int32))[0, -1].argmax())]
     return ids
 
 
 def test_stories260k_goes_on_as_llama2_c_shows():
-    from tokenizers import Tokenizer
-
     tokenizer = Tokenizer.from_file(str(THIRD_PARTY / "stories260k" / "tokenizer.json"))
     written = tokenizer.decode(greedy(run("stories260k"), tokenizer.encode("Once upon a time").ids, 60))
     assert written.startswith(STORY)

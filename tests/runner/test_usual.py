@@ -4,20 +4,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
-from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
-from generators.compute.results import Store
 from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
+from generators.runner.usual import in_usual_form
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES
+from tests.checkpoint.oracle.model import build
+from tests.compute.harness import model_in
 from tests.runner.models import KINDS, write_tokenizer
-
-torch = pytest.importorskip("torch", reason="PyTorch isn't installed here")
-transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
 
 RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs)
 VOCABULARY, SHORT = 300, RunSettings(budget_s=1e-3)
@@ -29,8 +29,6 @@ OTHERS += ("gemma3_text (cap)", "gpt_oss", "bert (decoder)")
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     """Return a function that builds the model of a case, writes it with a text of its own and returns the folder."""
-    from tests.checkpoint.oracle.model import build
-
     monkeypatch.setitem(cases.SMALL, "vocab_size", VOCABULARY)
 
     def make(name: str) -> Path:
@@ -45,18 +43,14 @@ def made(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [*OF_THEIR_OWN, *OTHERS])
-def test_every_finding_that_runs_a_model_gives_a_result_or_a_sentence(made, tmp_path, name):
-    folder = made(name)
-    model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),))
-    done = compute_model(model, Places(), Store(tmp_path / "results"), settings=SHORT, findings=RUNNING)
+def test_every_finding_that_runs_a_model_gives_a_result_or_a_sentence(made, store, name):
+    done = compute_model(model_in(made(name)), Places(), store, settings=SHORT, findings=RUNNING)
     assert done.failed == {}
     assert len(done.computed) >= 4
 
 
 @pytest.mark.parametrize("name", OF_THEIR_OWN)
 def test_what_such_a_model_computes_stays_the_same(made, name):
-    from generators.runner.usual import in_usual_form
-
     model = transformers.AutoModelForCausalLM.from_pretrained(made(name)).eval()
     ids = torch.as_tensor(np.random.default_rng(2).integers(0, VOCABULARY, (2, 20)))
     with torch.inference_mode():
@@ -67,8 +61,6 @@ def test_what_such_a_model_computes_stays_the_same(made, name):
 
 
 def test_frequencies_for_long_texts_can_be_changed_after_a_run(made):
-    from generators.runner.usual import in_usual_form
-
     model = transformers.AutoModelForCausalLM.from_pretrained(made("phi3 (LongRoPE)")).eval()
     in_usual_form(model)
     with torch.inference_mode():

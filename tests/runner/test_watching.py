@@ -1,18 +1,18 @@
-"""What is seen of a running model, against what PyTorch says of the same model."""
+"""What is seen of a running model, against what PyTorch and transformers compute of the same model."""
 
 import numpy as np
 import pytest
 import torch
+import transformers
 
-from tests.runner.models import KINDS, random_ids
+from generators.runner import CannotRunError, continuing
+from tests.runner.models import KINDS, N, V, by_stage, joined, last_states, random_ids
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_scores_are_what_attention_is_the_softmax_of(opened, name):
     run, ids = opened(name), random_ids(2, 8)
-    weights, scores = {}, {}
-    run.attention(ids, lambda layer, _, seen: weights.setdefault(layer, seen.copy()))
-    run.attention(ids, lambda layer, _, seen: scores.setdefault(layer, seen.copy()), scores=True)
+    weights, scores = by_stage(run.attention, ids), by_stage(run.attention, ids, scores=True)
     assert set(weights) == set(scores)
     for layer, given in scores.items():
         again = np.exp(given - given.max(axis=-1, keepdims=True))
@@ -26,8 +26,7 @@ def test_scores_are_not_rounded_to_nothing(opened):
         before = block.clone()
         block *= 60
     try:
-        seen = {}
-        run.attention(ids, lambda layer, _, given: seen.setdefault(layer, given.copy()), scores=True)
+        seen = by_stage(run.attention, ids, scores=True)
     finally:
         with torch.no_grad():
             block.copy_(before)
@@ -35,15 +34,11 @@ def test_scores_are_not_rounded_to_nothing(opened):
     assert seen[0][..., below].min() < -200
 
 
-@pytest.mark.parametrize("name", ["gpt2"])
-def test_mlp_outputs_are_what_blocks_add(opened, name):
-    run, ids = opened(name), random_ids(3, 8)
-    wrote, stream = {}, {}
-    assert run.mlp_outputs(ids, lambda layer, begin, seen: wrote.setdefault(layer, []).append(seen.copy()))
-    run.hidden_states(ids, lambda stage, begin, seen: stream.setdefault(stage, []).append(seen.copy()))
+def test_mlp_outputs_are_what_blocks_add(opened):
+    run, ids = opened("gpt2"), random_ids(3, 8)
     block = run._blocks[0]
-    written = torch.as_tensor(np.concatenate(wrote[0]))
-    before = torch.as_tensor(np.concatenate(stream[1])) - written
+    written = torch.as_tensor(by_stage(run.mlp_outputs, ids)[0])
+    before = torch.as_tensor(by_stage(run.hidden_states, ids)[1]) - written
     with torch.inference_mode():
         np.testing.assert_allclose(written, block.mlp(block.ln_2(before)), atol=1e-5)
 
@@ -51,10 +46,77 @@ def test_mlp_outputs_are_what_blocks_add(opened, name):
 def test_a_shift_is_a_vector_added_to_every_position_embedding(opened):
     run, ids = opened("gpt2"), random_ids(2, 8)
     by = np.random.default_rng(0).standard_normal(run.architecture.d_model)
-    shifted, replaced = [], []
     with run.shifted(by):
-        run.logits(ids, lambda _, seen: shifted.append(seen.copy()))
+        shifted = joined(run.logits, ids)
     P = run._model.transformer.wpe.weight.detach().numpy()
     with run.replaced(rows=P + by):
-        run.logits(ids, lambda _, seen: replaced.append(seen.copy()))
-    np.testing.assert_allclose(np.concatenate(shifted), np.concatenate(replaced), atol=1e-4)
+        np.testing.assert_allclose(shifted, joined(run.logits, ids), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_attention_computed_step_by_step_gives_what_transformers_computes_by_itself(name, opened):
+    run, ids = opened(name), random_ids(3, N)
+    model = transformers.AutoModel.from_pretrained(run._folder, dtype=torch.float32).eval()
+    assert model.config._attn_implementation != "eager" or name in ("mpt", "bloom")  # which have no other
+    with torch.no_grad():
+        expected = model(input_ids=torch.from_numpy(ids.astype(np.int64))).last_hidden_state.numpy()
+    np.testing.assert_allclose(last_states(run, ids), expected, atol=2e-4, rtol=2e-4)
+
+
+# Logits after the last token
+
+
+def by_row(run, ids):
+    found = {}
+
+    def see(rows, logits):
+        for row, each in zip(rows.tolist(), logits, strict=True):
+            assert row not in found
+            found[row] = each.copy()
+
+    run.last_logits(ids, see)
+    return np.stack([found[row] for row in range(len(ids))])
+
+
+def check_last_logits(run, ids):
+    np.testing.assert_allclose(by_row(run, ids), joined(run.logits, ids)[:, -1], rtol=1e-4, atol=1e-4)
+
+
+def alike(count, length, shared):
+    ids = random_ids(count, length)
+    ids[:, :shared] = ids[0, :shared]
+    return ids
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.causal])
+def test_last_logits_are_those_of_whole_rows(opened, name):
+    run = opened(name)
+    ids = alike(9, 12, 9)
+    ids[[2, 5], 3] = V - 1  # these begin otherwise
+    check_last_logits(run, ids)
+
+
+@pytest.mark.parametrize(("count", "shared"), [(1, 0), (2, 12), (5, 0)])
+def test_one_row_equal_rows_and_rows_of_their_own(opened, count, shared):
+    check_last_logits(opened("llama"), alike(count, 12, shared))
+
+
+def test_a_model_that_continues_wrongly_is_run_whole(opened, monkeypatch):
+    wrong = continuing.Beginning.last_logits
+    monkeypatch.setattr(continuing.Beginning, "last_logits", lambda self, batch: wrong(self, batch) + 1)
+    check_last_logits(opened("gpt2"), alike(6, 12, 10))
+
+
+def test_what_is_shared_is_run_once(opened):
+    run, ids = opened("llama"), alike(9, 12, 9)
+    run.begin(600)
+    widths = []
+    hook = run._model.base_model.layers[0].register_forward_pre_hook(lambda _, args: widths.append(args[0].shape[:2]))
+    by_row(run, ids)
+    hook.remove()
+    assert widths == [(1, 9), (2, 3), (2, 12), (9, 3)]
+
+
+def test_without_a_head_there_are_none(opened):
+    with pytest.raises(CannotRunError):
+        by_row(opened("encoder"), random_ids(2, 8))

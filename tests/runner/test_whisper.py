@@ -4,17 +4,16 @@ import json
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Places, in_folder
-from generators.compute import plan, running
+from generators.checkpoint.sources import in_folder
+from generators.compute import running
 from generators.runner.texts import TokenizedText
 from generators.runner.usual import SILENCE
 from tests.checkpoint import other_software as other
-from tests.runner.models import KINDS, write_tokenizer
-
-torch = pytest.importorskip("torch", reason="torch isn't installed")
-transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
+from tests.compute.harness import opened_in
+from tests.runner.models import KINDS, by_stage, joined, write_tokenizer
 
 V = 50_300  # beyond the tokens that Whisper's config names where a file says nothing
 
@@ -55,8 +54,7 @@ def run(request, whole, tmp_path_factory):
         other.write_ctranslate2(folder / "model.bin", in_ct2(whole))
     write_tokenizer(folder, KINDS["gpt2"])
     np.save(folder / "held_out_tokens.npy", np.random.default_rng(0).integers(0, V, 2000).astype(np.uint16))
-    model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),), stack="decoder")
-    opened = plan.open_model(model, Places())
+    opened = opened_in(folder, stack="decoder")
     assert opened.why_no_run is None
     return opened.run
 
@@ -67,15 +65,12 @@ def test_it_is_the_decoder_of_a_model_that_hears_silence(whole, run):
     with torch.no_grad():
         asked = {"input_features": sound, "decoder_input_ids": torch.as_tensor(ids)}
         found = whole(**asked, output_attentions=True, output_hidden_states=True)
-    logits, looks, states = [], {}, {}
-    run.logits(ids, lambda _, each: logits.append(each.copy()))
-    run.attention(ids, lambda layer, _, each: looks.setdefault(layer, []).append(each.copy()))
-    run.hidden_states(ids, lambda stage, _, each: states.setdefault(stage, []).append(each.copy()))
-    np.testing.assert_allclose(np.concatenate(logits), found.logits, atol=1e-4)
+    np.testing.assert_allclose(joined(run.logits, ids), found.logits, atol=1e-4)
+    looks, states = by_stage(run.attention, ids), by_stage(run.hidden_states, ids)
     for layer in range(2):
-        np.testing.assert_allclose(np.concatenate(looks[layer]), found.decoder_attentions[layer], atol=1e-5)
+        np.testing.assert_allclose(looks[layer], found.decoder_attentions[layer], atol=1e-5)
     for stage in range(3):
-        np.testing.assert_allclose(np.concatenate(states[stage]), found.decoder_hidden_states[stage], atol=1e-4)
+        np.testing.assert_allclose(states[stage], found.decoder_hidden_states[stage], atol=1e-4)
     assert run.position_kind == "table"
 
 

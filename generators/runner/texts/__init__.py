@@ -36,7 +36,6 @@ BLOCK = 64  # successive windows treated as one file if the text is a single fil
 CHAPTER = re.compile(r"^\d+\. [A-Z]", re.MULTILINE)  # each chapter is one file of the documentation
 UNKNOWN = "[UNK]"
 MASK_TOKENS = ("[MASK]", "<mask>")
-NO_TOKEN = -1
 PROBE = "a"  # any text that is one word: what a tokenizer puts around it also surrounds every window
 
 
@@ -125,8 +124,8 @@ def _carried(path: Path) -> TokenizedText:
         raise CannotRunError(
             f"{path.name} must hold one row of unsigned token ids, not {ids.dtype}{list(ids.shape)}."
         )
-    ends = np.flatnonzero(ids == _end_of_text(path.parent))
-    starts = (0, *(ends + 1).tolist())
+    end = _setting(path.with_name("config.json"), "eos_token_id")
+    starts = (0, *(np.flatnonzero(ids == end) + 1).tolist()) if isinstance(end, int) else (0,)
     return TokenizedText(
         "held-out tokens",
         digest_of_ids(ids),
@@ -136,12 +135,11 @@ def _carried(path: Path) -> TokenizedText:
     )
 
 
-def _end_of_text(folder: Path) -> int:
+def _setting(file: Path, name: str) -> Any:
     try:
-        found = json.loads(read_limited(folder / "config.json", LARGEST)).get("eos_token_id")
+        return json.loads(read_limited(file, LARGEST)).get(name)
     except (OSError, ValueError, AttributeError):
-        return NO_TOKEN
-    return found if isinstance(found, int) else NO_TOKEN
+        return None
 
 
 def digest_of_ids(ids: Int[Array, " tokens"]) -> str:
@@ -197,16 +195,16 @@ def _language_reference(folder: Path) -> TokenizedText:
     bare = tokenizer.encode(PROBE, add_special_tokens=False).ids
     dressed = tokenizer.encode(PROBE).ids
     begin = next((i for i in range(len(dressed)) if dressed[i : i + len(bare)] == bare), 0)
-    mask = next(
-        (tokenizer.token_to_id(name) for name in (*_named_mask(folder), *MASK_TOKENS) if _has(tokenizer, name)), None
-    )
+    named = _setting(folder / "tokenizer_config.json", "mask_token")
+    named = named.get("content") if isinstance(named, dict) else named
+    ids = (tokenizer.token_to_id(name) for name in (named, *MASK_TOKENS) if isinstance(name, str))
     return TokenizedText(
         "the language reference of Python's documentation",
         LANGUAGE_REFERENCE_SHA256,
         np.array(encoded.ids, np.int32),
         tuple(dressed[:begin]),
         tuple(dressed[begin + len(bare) :]),
-        mask,
+        next((i for i in ids if i is not None), None),
         tuple(np.searchsorted(begins, chapters).tolist()),
     )
 
@@ -232,18 +230,3 @@ def _tokenizer(folder: Path) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def _has(tokenizer: Any, name: str) -> bool:
-    return tokenizer.token_to_id(name) is not None
-
-
-def _named_mask(folder: Path) -> tuple[str, ...]:
-    try:
-        settings = json.loads(read_limited(folder / "tokenizer_config.json", LARGEST))
-        named = settings.get("mask_token")
-    except (OSError, ValueError, AttributeError):
-        return ()
-    if isinstance(named, dict):
-        named = named.get("content")
-    return (named,) if isinstance(named, str) else ()
