@@ -5,18 +5,18 @@ differ as much as its own; random walks in such channels; Gaussian rows. Would a
 at other times, the same rows in another order, other positions than the first.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.maths import curve, surrogates, turning
-from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name
-from generators.maths.curves import shape_statistics
-from generators.maths.resampling import NullSummary, Sense, chance
+from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name, statistics
+from generators.maths.resampling import NullSummary, chance
 
 Null = Literal[
     "smooth",  # as smooth as the curve, in like channels: 64, or as many as a smooth curve uses
@@ -29,15 +29,12 @@ Null = Literal[
 ]
 Draws = dict[Name, Float[Array, " draws"]]
 
-SENSES: dict[Name, Sense] = {"norm_cv": "at most"}  # for all others, large values are evidence
-# A value is beyond chance where it is beyond each of these.
+# A value is beyond chance where it is beyond each of these. What judges the others: `findings/helix/chance.py`.
 JUDGES: dict[Name, tuple[Null, ...]] = {
     "explained_variance_3d": ("smooth", "own channels", "walk"),
     "winding": ("smooth", "own channels"),
     "median_gain": ("smooth", "own channels"),
     "fraying": ("other times", "other order"),
-    "first_position_distance": ("other positions",),
-    "norm_cv": ("own channels",),
     "energy_top30": ("gaussian",),
 }
 FURTHER: tuple[Null, ...] = ("walk", "gaussian")  # reported for statistics of shape, never used to judge
@@ -59,22 +56,16 @@ class CurveNulls:
         return self._chances(name, JUDGES[name])
 
     def further(self, name: Name) -> dict[Null, NullSummary]:
-        """Return what a random walk and Gaussian rows give where they don't judge; empty for some statistics."""
-        others = tuple(null for null in FURTHER if null not in JUDGES[name])
-        return self._chances(name, others if name in OF_SHAPE else ())
+        """Return what a random walk and Gaussian rows give where they don't judge a statistic of shape."""
+        return self._chances(name, tuple(null for null in FURTHER if null not in JUDGES[name]))
 
     def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, NullSummary]:
         drawn = {null: self._drawn(name, null) for null in nulls}
-        sense = SENSES.get(name, "at least")
-        return {null: chance(values, sense) for null, values in drawn.items() if values is not None}
+        return {null: chance(values) for null, values in drawn.items() if values is not None}
 
     def _drawn(self, name: Name, null: Null) -> Float[Array, " draws"] | None:
         if name == "fraying":
             return self._frayings(null) if len(self.rows) >= curve.FEWEST_FOR_START else None
-        if name == "first_position_distance":
-            return steps_of_others(self.rows)
-        if name == "norm_cv":
-            return self._norm_cvs()
         if name == "energy_top30":
             n, d = self.rows.shape
             return surrogates.gaussian_energy_shares(n, d, TOP_ENERGY, self.draws, self._rng(null))
@@ -117,13 +108,13 @@ class CurveNulls:
         rng, spreads = self._rng("walk"), surrogates.fewer(self._own_spreads, WALKED)
         n = min(len(self.rows), SETTLED)
         walks = (surrogates.random_walk(n, rng, len(spreads)) for _ in range(self.draws))
-        return shape_statistics(spreads * walk for walk in walks)
+        return _of_shape(spreads * walk for walk in walks)
 
     def _smooth(
         self, null: Null, widths: Float[Array, " draws"], spreads: Float[Array, " channels"], n: int | None = None
     ) -> Draws:
         rng, n = self._rng(null), n or len(self.rows)
-        return shape_statistics(surrogates.smooth_curve(n, width, rng, spreads) for width in widths)
+        return _of_shape(surrogates.smooth_curve(n, width, rng, spreads) for width in widths)
 
     def _frayings(self, null: Null) -> Float[Array, " draws"]:
         if null == "other order":
@@ -131,19 +122,9 @@ class CurveNulls:
         elsewhere = surrogates.at_other_times(self.rows, self._rng(null), self.draws)
         return np.array([curve.fraying(rows) or 0.0 for rows in elsewhere])
 
-    def _norm_cvs(self) -> Float[Array, " draws"]:
-        late = self.rows[curve.late_positions(len(self.rows), self._outliers)]
-        rng = self._rng("own channels", 2)
-        curves = surrogates.with_channels_of(late, float(np.median(self.own_widths)), rng, self.draws)
-        return np.array([curve.coefficient_of_variation(np.linalg.norm(rows, axis=1)) for rows in curves])
-
-    @cached_property
-    def _outliers(self) -> Int[Array, " outliers"]:
-        return curve.outlier_positions(self.rows)[0]
-
     @cached_property
     def _run(self) -> Float[Array, "rows d"]:
-        return self.rows[curve.longest_run(len(self.rows), self._outliers)]
+        return self.rows[curve.longest_run(len(self.rows), curve.outlier_positions(self.rows)[0])]
 
     @cached_property
     def _like_spreads(self) -> Float[Array, " channels"]:
@@ -157,10 +138,15 @@ class CurveNulls:
         return np.random.default_rng([self.seed, get_args(Null).index(null), part])
 
 
+def _of_shape(curves: Iterable[Float[Array, "n c"]]) -> Draws:
+    found = [statistics(rows, OF_SHAPE) for rows in curves]
+    return {name: np.concatenate([values[name] for values in found]) for name in found[0]}
+
+
 def steps_of_others(rows: Float[Array, "n d"]) -> Float[Array, " others"]:
     """Return how far every position but the first is from the next, in median distances to the nearer neighbour."""
     median = float(np.median(curve.neighbour_distances(rows)))
-    steps = np.linalg.norm(np.diff(rows[1:], axis=0), axis=1)
+    steps = curve.step_lengths(rows[1:])
     return steps / median if median > 0 else np.zeros(len(steps))
 
 

@@ -89,20 +89,13 @@ class Scoring:
         return later if self.window is None else later | (np.abs(offsets) >= self.window)
 
 
-def positional_kernel(queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], scoring: Scoring) -> Kernel:
-    """Average a head's attention by offset over the query positions >= 100 (>= 1 in short contexts).
-
-    Queries are already scaled, by 1/sqrt(d_head) and whatever else the model scales scores by.
-    """
-    return kernel_of(attention(queries, keys, scoring), len(keys), scoring.causal)
-
-
 def attention(
     queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], scoring: Scoring, head: int = 0
 ) -> Iterator[tuple[Int[Array, " rows"], Float[Array, "rows n"]]]:
     """Yield query positions and the softmax over the keys that they see, some rows at a time.
 
-    Queries are already scaled; `head` is the head's number. The positions are those of `asked_positions`.
+    Queries are already scaled, by 1/sqrt(d_head) and whatever else the model scales scores by; `head` is the head's
+    number. The positions are those of `asked_positions`.
     """
     from scipy.special import softmax
 
@@ -120,6 +113,7 @@ def asked_positions(n: int) -> Int[Array, " queries"]:
 
 
 def kernel_of(parts: Iterable[tuple[Int[Array, " rows"], Float[Array, "rows n"]]], n: int, causal: bool) -> Kernel:
+    """Average a head's attention by offset over the query positions >= 100 (>= 1 in short contexts)."""
     sums = OffsetSums(n, causal)
     for positions, weights in parts:
         sums.add(positions, weights)
@@ -159,7 +153,7 @@ class OffsetSums:
 def uniform_kernel(n: int, causal: bool, window: int | None = None) -> Kernel:
     """Return the kernel of a head that attends equally to every key that it sees, at n positions."""
     nothing = np.zeros((n, 1), np.float32)
-    return positional_kernel(nothing, nothing, Scoring(causal, window))
+    return kernel_of(attention(nothing, nothing, Scoring(causal, window)), n, causal)
 
 
 def first_query(n: int) -> int:

@@ -12,7 +12,7 @@ import scipy.linalg
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators.maths.spectra import eigenbasis
+from generators.maths.spectra import components_for, eigenbasis
 
 BLOCK = 64  # axes turned among themselves from one rotation to the next
 LARGEST_PLAIN = 256  # channels up to which every rotation is made from scratch
@@ -96,8 +96,7 @@ def _shared(
 
 def _strong(energies: Float[Array, " r"]) -> int:
     """Return how many of the sorted energies hold all but a thousandth of their sum."""
-    upto = np.cumsum(energies)
-    return int(np.searchsorted(upto, (1 - LEFT_OUT) * upto[-1])) + 1 if len(upto) and upto[-1] > 0 else 0
+    return components_for(energies, 1 - LEFT_OUT) if np.any(energies) else 0
 
 
 def _spreads(
