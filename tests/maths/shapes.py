@@ -7,26 +7,13 @@ from generators.findings.plantings import coil
 from tests.synthetic import autoregressive, line, random_walk
 
 Array = np.ndarray
-__all__ = ["autoregressive", "chirp", "circle", "coil", "embedded", "line", "random_walk", "sinusoidal", "smoothed"]
+__all__ = ["autoregressive", "circle", "coil", "embedded", "line", "random_walk", "smoothed"]
 
 
 def circle(n: int, turns: float, phase: float = 0.0) -> Array:
     """Return n points that turn `turns` times (against the clock where positive) in n steps."""
     angle = 2 * np.pi * turns * np.arange(n) / n + phase
     return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
-def chirp(n: int, first: float, last: float) -> Array:
-    """Return a circle whose pace rises evenly from `first` to `last` turns per context."""
-    t = np.arange(n) / n
-    angle = 2 * np.pi * (first * t + (last - first) * t**2 / 2)
-    return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
-def sinusoidal(n: int, d: int) -> Array:
-    """Return the position table of Vaswani et al., 2017: circles of geometric periods."""
-    angle = np.outer(np.arange(n), 10_000.0 ** -(np.arange(0, d, 2) / d))
-    return np.hstack([np.sin(angle), np.cos(angle)])
 
 
 def embedded(curve: Array, d: int, noise: float = 0.0, seed: int = 0, away: float = 0.1) -> Array:
