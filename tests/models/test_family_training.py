@@ -6,20 +6,15 @@ These need PyTorch; `make test-training` runs them in `.venv-train`.
 import importlib
 import json
 import math
-import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from models.training.stdlib_family.card import FOLDER
 from models.training.stdlib_family.members import MEMBERS, RECIPE, FamilyMember, named
-from tests.conftest import ROOT
-from tests.models.little_library import KILLED, NEVER
+from tests.models.conftest import KILLED, NEVER, trained
 
 pytestmark = pytest.mark.training
 
@@ -43,7 +38,6 @@ def _one_thread():
 
 
 def small(member: FamilyMember) -> FamilyMember:
-    """The member at sizes at which a step takes no time, and a context of its own if it had one."""
     short = replace(SMALL, n_ctx=8) if member.recipe.n_ctx < RECIPE.n_ctx else SMALL
     return replace(member, recipe=replace(short, seed=member.recipe.seed, weight_decay=member.recipe.weight_decay))
 
@@ -60,13 +54,6 @@ def logits(model):
     ids = torch.arange(2 * 64).reshape(2, 64) * 31
     with torch.no_grad():
         return model(ids, use_cache=False).logits
-
-
-def trained(library: Path, names: tuple[str, ...], work: Path, out: Path, kill_at: int = NEVER):
-    places = ("--library", library, "--work", work, "--out", out)
-    command = [sys.executable, "-c", CODE, kill_at, *names, "--steps", STEPS, *places]
-    environment = {**os.environ, "COLUMNS": "400"}
-    return subprocess.run(list(map(str, command)), cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
 def test_what_knows_no_position_by_a_table_starts_as_the_gpt2_without_one():
@@ -94,21 +81,6 @@ def test_alibi_starts_as_the_gpt2_without_a_table(monkeypatch, name, module, bui
     sloped = getattr(modeling, build)
     monkeypatch.setattr(modeling, build, lambda *a, **k: 0 * sloped(*a, **k))
     assert torch.allclose(logits(alibi), without, atol=near)
-
-
-def test_alibi_has_the_slopes_of_its_paper():
-    """What a score loses per token, with all queries and keys at zero: 1/4, 1/16, 1/64 and 1/256."""
-    import torch
-
-    alibi = start("alibi")
-    weights = []
-    attention = alibi.transformer.blocks[0].attn
-    torch.nn.init.zeros_(attention.Wqkv.weight)
-    attention.register_forward_hook(lambda _, args, output: weights.append(output[1]))
-    logits(alibi)
-    lost = -torch.diff(weights[0][0, :, -1].log().flip(-1), dim=-1)
-    slopes = np.array([[1 / 4], [1 / 16], [1 / 64], [1 / 256]])
-    assert lost[:, :8].numpy() == pytest.approx(slopes.repeat(8, 1), rel=1e-3)
 
 
 def test_all_that_is_no_position_starts_the_same():
@@ -145,7 +117,6 @@ def test_rank_three_starts_nearest_to_the_learned_start():
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
 def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path, capfd):
-    """At a small size: its loss is a number, what is held stays, and its files give the numbers that it gave."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -184,13 +155,17 @@ def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path,
 def test_two_members_trained_twice_have_the_same_losses(library, tmp_path):
     """The second time both are killed ten steps after a checkpoint, and go on."""
     once, again = tmp_path / "once", tmp_path / "again"
-    run = trained(library, TWICE, tmp_path / "work-once", once)
-    assert run.returncode == 0, run.stderr
+
+    def train(names, out, kill_at=NEVER):
+        given = ("--steps", STEPS, "--library", library, "--work", tmp_path / f"work-{out.name}", "--out", out)
+        run = trained(CODE, kill_at, *names, *given)
+        assert run.returncode == (0 if kill_at == NEVER else -signal.SIGKILL), run.stderr
+        return run
+
+    train(TWICE, once)
     for name in TWICE:
-        run = trained(library, (name,), tmp_path / "work", again, kill_at=STOP)
-        assert run.returncode == -signal.SIGKILL, run.stderr
-    run = trained(library, TWICE, tmp_path / "work", again)
-    assert run.returncode == 0, run.stderr
+        train((name,), again, kill_at=STOP)
+    run = train(TWICE, again)
     assert all(f"{name}: going on from step 40." in run.stderr for name in TWICE)
     for name in TWICE:
         files = {path.name: path.read_bytes() for path in (once / name).iterdir()}
@@ -202,16 +177,8 @@ def test_two_members_trained_twice_have_the_same_losses(library, tmp_path):
     assert (once / "README.md").read_bytes() == (again / "README.md").read_bytes()
 
 
-def test_no_such_member_is_a_sentence(library, tmp_path):
-    run = trained(library, ("rotery",), tmp_path, tmp_path)
-    assert run.returncode == 2
-    assert "stdlib-family has no member 'rotery'; it has learned, none, rotary" in run.stderr
-    assert "Traceback" not in run.stderr
-
-
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
 def test_a_published_member_loads_and_has_the_loss_that_its_record_says(member):
-    """Of its first windows, as the first of the held-out text is read."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -219,8 +186,6 @@ def test_a_published_member_loads_and_has_the_loss_that_its_record_says(member):
     from models.training.losses import token_losses
 
     folder = FOLDER / member.name
-    if not (folder / "training.json").is_file():
-        pytest.skip(f"{member.name} isn't trained yet: make stdlib-family SCHEME={member.name}")
     record = json.loads((folder / "training.json").read_text())
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     assert model.num_parameters() == record["parameters"]

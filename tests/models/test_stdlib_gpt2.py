@@ -19,11 +19,9 @@ from tokenizers import Tokenizer
 
 from generators.findings import FINDINGS
 from models.training import corpus
-from models.training.cards import fenced
 from models.training.stdlib_gpt2.card import CARD, FOLDER, PICTURES, card_of, draw_losses
 from tests.conftest import ROOT
 
-MOST_BYTES = 6_000_000
 # Other versions of the library, counted with this tokenizer, correlate at 0.88 to 0.90; other orders at about 0.
 LIKE_ANOTHER_LIBRARY = 0.8
 FILES = {
@@ -50,9 +48,8 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 @pytest.fixture
 def library(tmp_path) -> Path:
-    """Return the folder of a little library; one file in it isn't UTF-8."""
     write(tmp_path, FILES)
-    (tmp_path / "test" / "latin.py").write_bytes(b"# \xe9\n")
+    (tmp_path / "test" / "latin.py").write_bytes(b"# \xe9\n")  # not UTF-8
     return tmp_path
 
 
@@ -148,13 +145,6 @@ def test_the_files_belong_together(record, counts, tokenizer):
     assert corpus.END_OF_TEXT in json.loads((FOLDER / "tokenizer_config.json").read_text()).values()
 
 
-def test_git_takes_all_of_its_files():
-    paths = [path for path in FOLDER.iterdir() if path.is_file()]
-    assert sum(path.stat().st_size for path in paths) <= MOST_BYTES
-    command = ["git", "check-ignore", "--no-index", *map(str, paths)]
-    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout == ""
-
-
 def test_it_was_trained_as_the_recipe_says_and_measured(record):
     assert record["losses"][-1][0] == record["held_out_losses"][-1][0] == record["recipe"]["steps"]
     loss = record["held_out_loss"]
@@ -204,13 +194,10 @@ def test_a_card_needs_neither_pytorch_nor_more_than_the_record(record, tmp_path)
     (tmp_path / "training.json").write_text(json.dumps(changed))
     written_without_pytorch("stdlib_gpt2", tmp_path)
     card = (tmp_path / CARD).read_text("utf-8")
-    assert "1234 of the" in card
-    assert "| loss | 9.877 nats a token |" in card
-    assert "````python\n" in card
     assert {path.name for path in tmp_path.iterdir()} == {"training.json", CARD, *PICTURES}
-    assert f'src="{PICTURES[0]}"' in card
-    assert f'srcset="{PICTURES[1]}"' in card
-    assert fenced("a\n```\n````\n") == "`````python\na\n```\n````\n`````"
+    for said in ("1234 of the", "| loss | 9.877 nats a token |", f'src="{PICTURES[0]}"', f'srcset="{PICTURES[1]}"'):
+        assert said in card
+    assert "````python\n" in card  # nothing in the text can end the block
 
 
 def test_every_finding_is_computed_but_that_on_rotations_from_exact_counts(stdlib_gpt2, record):
