@@ -5,12 +5,11 @@ Each side judges the results of its own commit by its own rules, the earlier one
 """
 
 import argparse
-import io
 import json
 import os
+import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,14 +53,10 @@ def judged(tree: Path) -> Verdicts:
 
 def copy_of(commit: str, folder: Path) -> Path:
     """Unpack what is needed of a commit into a folder and return it."""
-    packed = subprocess.run(
-        ["git", "archive", commit, "generators", "results", "templates", "models.yml", "series.yml"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    ).stdout
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(folder, filter="data")
+    packed = folder / "packed.tar"
+    needed = ("generators", "results", "templates", "models.yml", "series.yml")
+    subprocess.run(["git", "archive", f"--output={packed}", commit, *needed], cwd=ROOT, check=True)
+    shutil.unpack_archive(packed, folder, filter="data")
     return folder
 
 

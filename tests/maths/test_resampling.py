@@ -1,6 +1,9 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import roc_auc_score
 
 from generators.maths import resampling
 from tests.synthetic import autoregressive
@@ -88,44 +91,24 @@ def test_block_intervals_cover_the_mean_of_neighbours_that_go_together_and_item_
 # Statistics of weights
 
 
-def repeated(values, weights):
-    return np.repeat(values, weights.astype(int))
-
-
-@pytest.fixture
-def drawn():
+@pytest.mark.parametrize(
+    ("statistic", "plain"),
+    [
+        (resampling.pearson_of, lambda x, y: stats.pearsonr(x, y).statistic),
+        (resampling.spearman_of, lambda x, y: stats.spearmanr(x, y).statistic),
+        (lambda x, y: resampling.auc_of(x, y > 5), lambda x, y: roc_auc_score(y > 5, x)),
+        (resampling.ratio_of, lambda x, y: x.sum() / y.sum()),
+        (lambda x, y: partial(resampling.spreads, np.column_stack([x, y])), lambda x, y: [x.std(), y.std()]),
+    ],
+    ids=["Pearson", "Spearman", "area under the curve", "ratio", "spreads"],
+)
+def test_statistics_of_weights_are_those_of_the_items_repeated(statistic, plain):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 12, 60).astype(float)  # with ties
     y = x + 4 * rng.standard_normal(60)
-    return x, y, resampling.item_weights(60, 5, rng)
-
-
-def test_correlations_are_those_of_the_items_repeated(drawn):
-    x, y, weights = drawn
-    pearson, spearman = resampling.pearson_of(x, y)(weights), resampling.spearman_of(x, y)(weights)
-    for i, w in enumerate(weights):
-        a, b = repeated(x, w), repeated(y, w)
-        assert pearson[i] == pytest.approx(stats.pearsonr(a, b).statistic)
-        assert spearman[i] == pytest.approx(stats.spearmanr(a, b).statistic)
-
-
-def test_the_area_under_the_curve_is_that_of_the_items_repeated(drawn):
-    x, _, weights = drawn
-    positive = np.random.default_rng(1).random(60) < 0.4
-    found = resampling.auc_of(x, positive)(weights)
-    for i, w in enumerate(weights):
-        ours, others = repeated(x[positive], w[positive]), repeated(x[~positive], w[~positive])
-        wins = np.mean((ours[:, None] > others) + 0.5 * (ours[:, None] == others))
-        assert found[i] == pytest.approx(wins)
-
-
-def test_shares_and_spreads_are_those_of_the_items_repeated(drawn):
-    x, y, weights = drawn
-    rows = np.column_stack([x, y, x * y])
-    shares, spreads = resampling.ratio_of(x, x + 1)(weights), resampling.spreads(rows, weights)
-    for i, w in enumerate(weights):
-        assert shares[i] == pytest.approx(repeated(x, w).sum() / repeated(x + 1, w).sum())
-        np.testing.assert_allclose(spreads[i], np.repeat(rows, w.astype(int), axis=0).std(axis=0))
+    weights = resampling.item_weights(60, 5, rng)
+    expected = [plain(np.repeat(x, w.astype(int)), np.repeat(y, w.astype(int))) for w in weights]
+    np.testing.assert_allclose(statistic(x, y)(weights), expected)
 
 
 def test_the_first_direction_is_that_of_the_items_repeated():
@@ -139,9 +122,8 @@ def test_the_first_direction_is_that_of_the_items_repeated():
     weights = resampling.item_weights(80, 4, rng)
     for w, found in zip(weights, statistic(weights), strict=True):
         again = np.repeat(rows, w.astype(int), axis=0)
-        first = np.linalg.svd(again)[2][0]
-        expected = abs(first @ again.mean(axis=0)) / np.linalg.norm(again.mean(axis=0))
-        assert found == pytest.approx(expected, abs=0.01)
+        first, mean = np.linalg.svd(again)[2][0], again.mean(axis=0)
+        assert found == pytest.approx(abs(first @ mean) / np.linalg.norm(mean), abs=0.01)
 
 
 def test_what_is_constant_correlates_with_nothing():

@@ -152,29 +152,21 @@ def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path,
         assert sizes[3] < 0.01 * sizes[2]  # what float16 rounds
 
 
-def test_two_members_trained_twice_have_the_same_losses(library, tmp_path):
-    """The second time both are killed ten steps after a checkpoint, and go on."""
-    once, again = tmp_path / "once", tmp_path / "again"
-
-    def train(names, out, kill_at=NEVER):
-        given = ("--steps", STEPS, "--library", library, "--work", tmp_path / f"work-{out.name}", "--out", out)
-        run = trained(CODE, kill_at, *names, *given)
-        assert run.returncode == (0 if kill_at == NEVER else -signal.SIGKILL), run.stderr
-        return run
-
-    train(TWICE, once)
+def test_two_members_go_on_where_they_were_and_are_written(library, tmp_path):
+    """Both are killed ten steps after a checkpoint. That the losses are the same: test_training.py."""
+    given = ("--steps", STEPS, "--library", library, "--work", tmp_path / "work", "--out", tmp_path / "out")
     for name in TWICE:
-        train((name,), again, kill_at=STOP)
-    run = train(TWICE, again)
-    assert all(f"{name}: going on from step 40." in run.stderr for name in TWICE)
+        run = trained(CODE, STOP, name, *given)
+        assert run.returncode == -signal.SIGKILL, run.stderr
+    run = trained(CODE, NEVER, *TWICE, *given)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "out" / "README.md").is_file()
     for name in TWICE:
-        files = {path.name: path.read_bytes() for path in (once / name).iterdir()}
-        assert files == {path.name: path.read_bytes() for path in (again / name).iterdir()}
-        record = json.loads(files["training.json"])
+        assert f"{name}: going on from step 40." in run.stderr
+        record = json.loads((tmp_path / "out" / name / "training.json").read_text())
         assert [step for step, _ in record["losses"]] == [20, 40, 60]
         assert record["losses"][-1][1] < record["losses"][0][1]
         assert np.mean(record["held_out_window_losses"]) == pytest.approx(record["held_out_loss"], rel=0.01)
-    assert (once / "README.md").read_bytes() == (again / "README.md").read_bytes()
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
