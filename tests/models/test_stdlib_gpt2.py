@@ -22,6 +22,7 @@ from models.training import corpus
 from models.training.stdlib_gpt2.card import CARD, FOLDER, PICTURES, card_of, draw_losses
 from tests.conftest import ROOT
 
+TOKENIZER = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
 # Other versions of the library, counted with this tokenizer, correlate at 0.88 to 0.90; other orders at about 0.
 LIKE_ANOTHER_LIBRARY = 0.8
 FILES = {
@@ -94,10 +95,8 @@ def test_tokens_of_a_little_library_are_counted_and_a_marker_in_a_text_ends_noth
     assert tokenizer.token_to_id(corpus.END_OF_TEXT) == 0
     ids = corpus.encode(found.trained, tokenizer)
     counts = corpus.token_counts(ids)
-    assert counts.dtype == np.int64
-    assert counts.shape == (corpus.N_VOCAB,)
-    assert counts.sum() == len(ids)
-    assert counts[0] == len(found.trained)
+    assert (counts.dtype, counts.shape) == (np.int64, (corpus.N_VOCAB,))
+    assert (counts.sum(), counts[0]) == (len(ids), len(found.trained))
     parts = "".join(tokenizer.decode([i], skip_special_tokens=False) for i in ids[ids != 0] if i > 256)
     assert "zyzzyva" not in parts
     whole = tokenizer.decode(ids.tolist(), skip_special_tokens=False)
@@ -105,7 +104,6 @@ def test_tokens_of_a_little_library_are_counted_and_a_marker_in_a_text_ends_noth
     frequent = tokenizer.encode("zyzzyva").ids
     assert max(frequent) > 256  # the tokenizer learned it where the model doesn't look
     assert counts[max(frequent)] == 0
-    tokenizer = corpus.train_tokenizer(corpus.read_library(library).everything)
     ids = corpus.encode({"a.py": f"x = '{corpus.END_OF_TEXT}'\n", "b.py": "y\n"}, tokenizer)
     assert np.flatnonzero(ids == 0).tolist() == [len(ids) - 1 - len(tokenizer.encode("y\n").ids) - 1, len(ids) - 1]
 
@@ -127,15 +125,10 @@ def counts() -> np.ndarray:
     return np.load(FOLDER / "token_counts.npy", allow_pickle=False)
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
-
-
-def test_the_files_belong_together(record, counts, tokenizer):
+def test_the_files_belong_together(record, counts):
     config = json.loads((FOLDER / "config.json").read_text())
     assert counts.dtype == np.int64
-    assert counts.shape == (config["vocab_size"],) == (record["vocab_size"],) == (tokenizer.get_vocab_size(),)
+    assert counts.shape == (config["vocab_size"],) == (record["vocab_size"],) == (TOKENIZER.get_vocab_size(),)
     assert hashlib.sha256(counts.tobytes()).hexdigest() == record["token_counts_sha256"]
     assert counts.sum() == record["corpus"]["trained_tokens"]
     assert (counts == 0).sum() == record["never_seen_tokens"]
@@ -155,7 +148,7 @@ def test_it_was_trained_as_the_recipe_says_and_measured(record):
     assert 0 < record["xz_bits_per_byte_after_training_text"] < record["xz_bits_per_byte"] < 8
 
 
-def test_the_counts_are_those_of_the_library(record, counts, tokenizer):
+def test_the_counts_are_those_of_the_library(record, counts):
     """Exactly, where this Python's library is the one it was; elsewhere, as nearly as another version can say."""
     folder = Path(sysconfig.get_path("stdlib"))
     try:
@@ -165,10 +158,10 @@ def test_the_counts_are_those_of_the_library(record, counts, tokenizer):
     if library is not None and library.sha256 == record["corpus"]["sha256"]:
         assert {part: len(getattr(library, part)) for part in record["corpus"]["files"]} == record["corpus"]["files"]
         assert sorted(library.held_out) == record["corpus"]["held_out_files"]
-        assert corpus.token_counts(corpus.encode(library.trained, tokenizer)).tolist() == counts.tolist()
+        assert corpus.token_counts(corpus.encode(library.trained, TOKENIZER)).tolist() == counts.tolist()
         return
     modules = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("[a-z]*.py"))}
-    here = np.log1p(corpus.token_counts(corpus.encode(modules, tokenizer)))
+    here = np.log1p(corpus.token_counts(corpus.encode(modules, TOKENIZER)))
     assert np.corrcoef(here, np.log1p(counts))[0, 1] >= LIKE_ANOTHER_LIBRARY
 
 
@@ -202,10 +195,8 @@ def test_a_card_needs_neither_pytorch_nor_more_than_the_record(record, tmp_path)
 
 def test_every_finding_is_computed_but_that_on_rotations_from_exact_counts(stdlib_gpt2, record):
     assert set(stdlib_gpt2.findings) == {finding.name for finding in FINDINGS}
-    others = {name: record for name, record in stdlib_gpt2.findings.items() if record.status != "computed"}
-    assert {name: (record.status, record.reason) for name, record in others.items()} == dict.fromkeys(
-        ("rotary_use", "rotation_check"), ("not_applicable", "This model doesn't rotate queries and keys.")
-    )
+    others = {name: found.status for name, found in stdlib_gpt2.findings.items() if found.status != "computed"}
+    assert others == dict.fromkeys(("rotary_use", "rotation_check"), "not_applicable")
     first = stdlib_gpt2.findings["frequency"].metrics["sources"][0]
     assert (first["source"], first["coverage"], first["proxy"]) == ("counts", 1.0, False)
     outliers = stdlib_gpt2.findings["outliers"]
