@@ -1,7 +1,6 @@
 """What all tests share: where real weights are, the `atlas` command, and no network."""
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -156,18 +155,11 @@ def minilm() -> str:
 
 
 @pytest.fixture(scope="session")
-def stdlib_gpt2_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    results = tmp_path_factory.mktemp("stdlib-gpt2")
-    shutil.copytree(ROOT / "results" / "stdlib-gpt2", results / "stdlib-gpt2", ignore=shutil.ignore_patterns(".*"))
-    return results
-
-
-@pytest.fixture(scope="session")
-def stdlib_gpt2(stdlib_gpt2_results: Path) -> "ModelFindings":
+def stdlib_gpt2() -> "ModelFindings":
     from generators.compute.judged import judged_model
     from generators.compute.results import Store
 
-    judged = judged_model(Store(stdlib_gpt2_results), "stdlib-gpt2")
+    judged = judged_model(Store(ROOT / "results"), "stdlib-gpt2")
     assert judged is not None
     return judged.published()
 

@@ -20,12 +20,6 @@ def test_lag_one_is_the_mean_of_pearson_correlations_weighed_by_energy():
     scores = shapes.autoregressive(300, 3, 0, 0.8) * [3, 2, 1]
     each = [np.corrcoef(scores[1:, j], scores[:-1, j])[0, 1] for j in range(3)]
     assert surrogates.lag_one(scores) == pytest.approx(np.average(each, weights=np.sum(scores**2, axis=0)))
-
-
-def test_lag_one_of_known_curves():
-    assert surrogates.lag_one(shapes.line(50)) == pytest.approx(1)
-    assert surrogates.lag_one(np.tile([[1.0], [-1]], (30, 1))) == pytest.approx(-1)
-    assert surrogates.lag_one(np.random.default_rng(0).standard_normal((5000, 3))) == pytest.approx(0, abs=0.03)
     assert surrogates.lag_one(np.zeros((20, 0))) == surrogates.lag_one(np.ones((20, 2))) == 0
 
 
