@@ -195,11 +195,8 @@ def low_variance_overlaps(
     first: Float[Array, "draws d"], second: Float[Array, "draws d"], k: int
 ) -> Int[Array, " draws"]:
     """Return how many of the k channels where `first` is largest are among the k where `second` is smallest."""
-    most = np.argpartition(-first, k - 1, axis=1)[:, :k]
-    least = np.argpartition(second, k - 1, axis=1)[:, :k]
-    there = np.zeros(second.shape, bool)
-    np.put_along_axis(there, least, True, axis=1)
-    return np.take_along_axis(there, most, axis=1).sum(axis=1)
+    most, least = (np.argpartition(side, k - 1, axis=1)[:, :k] for side in (-first, second))
+    return np.array([len(np.intersect1d(*sides)) for sides in zip(most, least, strict=True)])
 
 
 def rank_correlations(a: Float[Array, "draws d"], b: Float[Array, "#draws d"]) -> Float[Array, " draws"]:
