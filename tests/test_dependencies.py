@@ -1,18 +1,17 @@
 """Every package that the atlas imports is declared in pyproject.toml, not merely brought along by another one."""
 
-import ast
 import re
 import sys
 import tomllib
 from collections.abc import Iterable
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.conftest import ROOT
+from tests.test_house import imports
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 BASE, EXTRAS = PROJECT["dependencies"], PROJECT["optional-dependencies"]
@@ -27,18 +26,8 @@ OPTIONAL = {"distributed"}  # of the extra `cluster`, which may not be installed
 FILES = [path for path in sorted(ROOT.glob("requirements*.txt")) if path.name != "requirements-torch.txt"]
 PIN = re.compile(r"^([\w.-]+)==([\w.]+)", re.MULTILINE)
 HASHED = re.compile(r"[\w.-]+==[\w.]+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n")
-ASKED_FOR = {"datasets"}  # only to count a dataset of the hub; where it is missing, a sentence names it
-
-
-def imported(path: Path) -> set[str]:
-    """Return the top-level modules of others that a file imports, wherever in it."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found - set(sys.stdlib_module_names) - {"generators"} - ASKED_FOR
+# `datasets` is for counting one of the hub alone; where it is missing, a sentence names it.
+NOT_DECLARED = {*sys.stdlib_module_names, "generators", "datasets"}
 
 
 def names(requirements: Iterable[str]) -> set[str]:
@@ -51,7 +40,7 @@ def test_every_import_is_declared_by_the_base_or_by_the_extra_that_it_is_for():
         where = path.relative_to(ROOT / "generators").as_posix()
         extras = [extra for extra, places in USES.items() if where.startswith(places)]
         declared = names([*BASE, *(one for extra in extras for one in EXTRAS[extra])])
-        for module in imported(path):
+        for module in {name.split(".")[0] for name, _ in imports(path)} - NOT_DECLARED:
             distributions = {canonicalize_name(name) for name in known.get(module, [module])}
             wrong += [] if distributions & declared else [(where, module)]
             seen |= distributions

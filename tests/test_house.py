@@ -21,16 +21,22 @@ MODULES = {
 }
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield the modules of ours that a file imports, wherever in it: for types alone, too."""
+def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the modules that a file imports, wherever in it (for types alone, too), and what of each."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in MODULES)
+            yield from ((alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from (name for name in inner if name in MODULES)
-            if node.module in MODULES and not all(name in MODULES for name in inner):
-                yield node.module
+            yield node.module, [alias.name for alias in node.names]
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the modules of ours that a file imports."""
+    for module, names in imports(path):
+        inner = [f"{module}.{name}" for name in names if f"{module}.{name}" in MODULES]
+        yield from inner
+        if module in MODULES and (len(inner) < len(names) or not names):
+            yield module
 
 
 def room(module: str) -> str:

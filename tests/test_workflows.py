@@ -1,4 +1,4 @@
-"""The files under .github pass their schemas and zizmor's audits, without a network."""
+"""The files under .github, and how to cite, pass their schemas and zizmor's audits, without a network."""
 
 import re
 import subprocess
@@ -23,6 +23,7 @@ PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
         (SCRIPTS / "zizmor", "--offline", "--persona=auditor", "--strict-collection", "--collect=all", GITHUB),
         (*SCHEMA, "vendor.github-workflows", *WORKFLOWS),
         (*SCHEMA, "custom.github-workflows-require-timeout", *WORKFLOWS),
+        (*SCHEMA, "vendor.citation-file-format", ROOT / "CITATION.cff"),
         (*SCHEMA, "vendor.dependabot", GITHUB / "dependabot.yml"),
         (*SCHEMA, "vendor.github-issue-forms", *GITHUB.glob("ISSUE_TEMPLATE/*.yml")),
     ],

@@ -1,13 +1,12 @@
 """Curves with known answers: rows by position."""
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 
 from generators.findings.plantings import coil
-from tests.synthetic import autoregressive, line, random_walk
+from tests.synthetic import autoregressive, line, random_walk, smoothed_noise
 
 Array = np.ndarray
-__all__ = ["autoregressive", "circle", "coil", "embedded", "line", "random_walk", "smoothed"]
+__all__ = ["autoregressive", "circle", "coil", "embedded", "line", "random_walk", "smoothed_noise"]
 
 
 def circle(n: int, turns: float, phase: float = 0.0) -> Array:
@@ -21,9 +20,3 @@ def embedded(curve: Array, d: int, noise: float = 0.0, seed: int = 0, away: floa
     rng = np.random.default_rng(seed)
     directions = np.linalg.qr(rng.standard_normal((d, curve.shape[1])))[0]
     return away + curve @ directions.T + noise * rng.standard_normal((len(curve), d))
-
-
-def smoothed(n: int, d: int, seed: int, width: float) -> Array:
-    before = int(4 * width) + 1
-    noise = np.random.default_rng(seed).standard_normal((n + 2 * before, d))
-    return gaussian_filter1d(noise, width, axis=0)[before:-before]

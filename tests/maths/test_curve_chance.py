@@ -35,7 +35,7 @@ def test_the_same_seed_gives_the_same_chances():
 
 
 def test_smoothness_is_taken_where_no_outlier_is_between():
-    rows = shapes.smoothed(N, 24, 0, 10)
+    rows = shapes.smoothed_noise(N, 24, 0, 10)
     plain = CurveNulls(rows, 99, 0).lag_one
     rows[[0, 1, N - 1]] += 100 * np.random.default_rng(0).standard_normal((3, 24))
     assert CurveNulls(rows, 99, 0).lag_one == pytest.approx(plain, abs=0.002)

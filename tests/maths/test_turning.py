@@ -154,7 +154,7 @@ def test_the_median_gain_of_known_curves():
     assert gain(shapes.embedded(shapes.line(N), 40)) < 0.1
     assert abs(gain(np.random.default_rng(0).standard_normal((2000, 40)))) < 0.05
     assert gain(shapes.random_walk(N, 40, 0)) < 0.1
-    assert gain(shapes.smoothed(N, 40, 0, 5)) < 0.1
+    assert gain(shapes.smoothed_noise(N, 40, 0, 5)) < 0.1
 
 
 def test_a_curve_that_does_not_move_gains_nothing():

@@ -1,15 +1,12 @@
-"""How the atlas's own model is trained: the same each time, stopped or not, and it loads where GPT-2s load.
+"""How the atlas's own model is trained: the same each time, stopped or not. It loads as the family's members do.
 
 These need PyTorch; `make test-training` runs them in `.venv-train`.
 """
 
 import json
-import logging
 import pickle
-import re
 import signal
 import sysconfig
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -124,27 +121,6 @@ def test_the_held_out_loss_is_that_of_a_plain_loop(trained):
     losses = token_losses(model, ids, n_ctx, "cpu")
     assert losses.shape == (len(ids) - 1,)
     assert losses.sum() == pytest.approx(total, rel=1e-5)
-
-
-def test_it_loads_in_transformers_without_a_warning_and_writes(trained, monkeypatch, caplog, capfd):
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
-    text = "def read(path):\n    return 'ä'\n"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = AutoModelForCausalLM.from_pretrained(trained)
-        tokenizer = AutoTokenizer.from_pretrained(trained)
-        ids = tokenizer(text, return_tensors="pt")
-        torch.manual_seed(0)
-        made = model.generate(**ids, max_new_tokens=20, do_sample=True)
-    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
-    assert not re.search("warn|unexpected|missing|mismatch", "".join(capfd.readouterr()), re.IGNORECASE)
-    assert made.shape[1] > ids["input_ids"].shape[1]
-    assert tokenizer.decode(made[0]).startswith(text)
-    assert model.dtype == torch.float16
-    assert tokenizer.model_max_length == model.config.n_positions
 
 
 def test_the_checkpoint_of_another_recipe_is_refused_with_a_sentence(train, trained, work):
