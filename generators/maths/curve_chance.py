@@ -5,8 +5,8 @@ differ as much as its own; random walks in such channels; Gaussian rows. Would a
 at other times, the same rows in another order, other positions than the first.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -27,8 +27,6 @@ Null = Literal[
     "other order",  # the rows in a random order
     "other positions",  # how far other positions are from the next: the first has one neighbour only, too
 ]
-Draws = dict[Name, Float[Array, " draws"]]
-
 # A value is beyond chance where it is beyond each of these. What judges the others: `findings/helix/chance.py`.
 JUDGES: dict[Name, tuple[Null, ...]] = {
     "explained_variance_3d": ("smooth", "own channels", "walk"),
@@ -50,6 +48,7 @@ class CurveNulls:
     rows: Float[Array, "n d"]
     draws: int
     seed: int
+    _of_shape: dict[Null, dict[Name, Float[Array, " draws"]]] = field(default_factory=dict, init=False, repr=False)
 
     def chances(self, name: Name) -> dict[Null, NullSummary]:
         """Return what each null that judges a statistic gives; empty where the curve is too short for it."""
@@ -69,9 +68,24 @@ class CurveNulls:
         if name == "energy_top30":
             n, d = self.rows.shape
             return surrogates.gaussian_energy_shares(n, d, TOP_ENERGY, self.draws, self._rng(null))
-        shapes = {"smooth": "_like", "own channels": "_own", "walk": "_walk", "gaussian": "_gaussian"}
-        found: Draws = getattr(self, shapes[null])
-        return found.get(name)
+        if null not in self._of_shape:
+            found = [statistics(rows, OF_SHAPE) for rows in self._curves(null)]
+            self._of_shape[null] = {each: np.concatenate([values[each] for values in found]) for each in found[0]}
+        return self._of_shape[null].get(name)
+
+    def _curves(self, null: Null) -> Iterator[Float[Array, "n c"]]:
+        """Yield as many curves as are drawn under a null that judges statistics of shape."""
+        rng, n = self._rng(null), len(self.rows)
+        if null == "smooth":
+            yield from (surrogates.smooth_curve(n, width, rng, self._like_spreads) for width in self.like_widths)
+        elif null == "own channels":
+            yield from (surrogates.smooth_curve(n, width, rng, self._own_spreads) for width in self.own_widths)
+        elif null == "gaussian":
+            yield from (surrogates.smooth_curve(min(n, SETTLED), 0.0, rng) for _ in range(self.draws))
+        else:
+            spreads = surrogates.fewer(self._own_spreads, WALKED)
+            walks = (surrogates.random_walk(min(n, SETTLED), rng, len(spreads)) for _ in range(self.draws))
+            yield from (spreads * walk for walk in walks)
 
     @cached_property
     def lag_one(self) -> float:
@@ -89,32 +103,6 @@ class CurveNulls:
 
     def _widths(self, null: Null, spreads: Float[Array, " channels"]) -> Float[Array, " draws"]:
         return surrogates.matched_widths(self.lag_one, len(self.rows), self.draws, self._rng(null, 1), spreads)
-
-    @cached_property
-    def _like(self) -> Draws:
-        return self._smooth("smooth", self.like_widths, self._like_spreads)
-
-    @cached_property
-    def _own(self) -> Draws:
-        return self._smooth("own channels", self.own_widths, self._own_spreads)
-
-    @cached_property
-    def _gaussian(self) -> Draws:
-        n = min(len(self.rows), SETTLED)
-        return self._smooth("gaussian", np.zeros(self.draws), surrogates.EQUAL_SPREADS, n)
-
-    @cached_property
-    def _walk(self) -> Draws:
-        rng, spreads = self._rng("walk"), surrogates.fewer(self._own_spreads, WALKED)
-        n = min(len(self.rows), SETTLED)
-        walks = (surrogates.random_walk(n, rng, len(spreads)) for _ in range(self.draws))
-        return _of_shape(spreads * walk for walk in walks)
-
-    def _smooth(
-        self, null: Null, widths: Float[Array, " draws"], spreads: Float[Array, " channels"], n: int | None = None
-    ) -> Draws:
-        rng, n = self._rng(null), n or len(self.rows)
-        return _of_shape(surrogates.smooth_curve(n, width, rng, spreads) for width in widths)
 
     def _frayings(self, null: Null) -> Float[Array, " draws"]:
         if null == "other order":
@@ -136,11 +124,6 @@ class CurveNulls:
 
     def _rng(self, null: Null, part: int = 0) -> np.random.Generator:
         return np.random.default_rng([self.seed, get_args(Null).index(null), part])
-
-
-def _of_shape(curves: Iterable[Float[Array, "n c"]]) -> Draws:
-    found = [statistics(rows, OF_SHAPE) for rows in curves]
-    return {name: np.concatenate([values[name] for values in found]) for name in found[0]}
 
 
 def steps_of_others(rows: Float[Array, "n d"]) -> Float[Array, " others"]:

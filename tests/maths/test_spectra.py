@@ -85,13 +85,6 @@ def test_energy_share_of_known_weights():
     assert linalg.energy_share(weights, np.eye(3)) == pytest.approx(1)
 
 
-def test_squared_overlaps_one_by_one():
-    a, b = plantings.orthonormal(12, 3, seed=1), plantings.orthonormal(12, 12, seed=2)
-    overlaps = linalg.squared_overlaps(a, b)
-    assert overlaps[1, 7] == pytest.approx(sum(a[c, 1] * b[c, 7] for c in range(12)) ** 2)
-    np.testing.assert_allclose(overlaps.sum(axis=1), 1)
-
-
 def test_participation_ratio_counts_channels():
     vectors = np.array([[0, 1, 0, 0], [0.5, 0.5, -0.5, 0.5], [0.6, -0.8, 0, 0]])
     expected = [1, 4, 1 / (0.6**4 + 0.8**4)]
