@@ -1,16 +1,15 @@
 """`make changed`: which verdicts on stored results differ from those at an earlier commit, in which models, and why.
 
 Each side judges the results of its own commit by its own rules, the earlier one from a copy of that commit. Writes
-`results/changed.json` and prints it as a Markdown table, for CHANGELOG.md.
+`results/changed.json`, which CHANGELOG.md refers to.
 """
 
 import argparse
-import io
 import json
 import os
+import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,8 @@ from tests.nulls import ROOT, today, write_record
 
 RESULTS = ROOT / "results" / "changed.json"
 Verdicts = dict[str, dict[str, dict[str, Any]]]  # model -> claim -> what is compared
-COMPARED = ("finding", "statement", "verdict", "value", "threshold", "limit", "answer")
+JUDGED = ("verdict", "value", "threshold", "limit")
+COMPARED = ("finding", "statement", "answer", *JUDGED)
 # What judges every model of a folder of results, by the package beside it; it runs at either commit.
 JUDGING = f"""
 import json, sys
@@ -53,14 +53,10 @@ def judged(tree: Path) -> Verdicts:
 
 def copy_of(commit: str, folder: Path) -> Path:
     """Unpack what is needed of a commit into a folder and return it."""
-    packed = subprocess.run(
-        ["git", "archive", commit, "generators", "results", "templates", "models.yml", "series.yml"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    ).stdout
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(folder, filter="data")
+    packed = folder / "packed.tar"
+    needed = ("generators", "results", "templates", "models.yml", "series.yml")
+    subprocess.run(["git", "archive", f"--output={packed}", commit, *needed], cwd=ROOT, check=True)
+    shutil.unpack_archive(packed, folder, filter="data")
     return folder
 
 
@@ -75,12 +71,9 @@ def changed(before: Verdicts, after: Verdicts) -> list[dict[str, Any]]:
                 continue
             row = {"claim": claim, "finding": now["finding"], "statement": now["statement"], "model": model}
             sides = {"before": was, "after": now}
-            rows.append(row | {side: _numbers(one) for side, one in sides.items()} | {"why": why(was, now)})
+            numbers = {side: {key: one[key] for key in JUDGED} for side, one in sides.items()}
+            rows.append(row | numbers | {"why": why(was, now)})
     return rows
-
-
-def _numbers(claim: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: claim[key] for key in ("verdict", "value", "threshold", "limit")}
 
 
 def why(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -110,13 +103,6 @@ def claims_only_in(before: Verdicts, after: Verdicts) -> dict[str, list[str]]:
     return {"new": sorted(now - was), "gone": sorted(was - now)}
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as a Markdown table."""
-    lines = ["| claim | model | before | now | why |", "| --- | --- | --- | --- | --- |"]
-    cells = ((r["statement"], r["model"], r["before"]["verdict"], r["after"]["verdict"], r["why"]) for r in rows)
-    return "\n".join([*lines, *("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in cells)])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--since", required=True, metavar="COMMIT", help="what to compare with")
@@ -126,7 +112,7 @@ def main() -> None:
     after = judged(ROOT)
     rows = changed(before, after)
     write_record(RESULTS, {**today(), "since": since, **claims_only_in(before, after), "changed": rows})
-    print(markdown(rows))
+    print(f"{len(rows)} verdicts changed: see {RESULTS}")
 
 
 if __name__ == "__main__":

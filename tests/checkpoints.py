@@ -34,8 +34,6 @@ class Sizes:
 
 
 SMALL = Sizes()
-
-
 # What configs call the fields of `Sizes`.
 GPT = ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size")
 OTHERS = ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings", "vocab_size")
@@ -137,13 +135,8 @@ def write_checkpoint(
 ) -> Path:
     """Write a checkpoint into `folder` and return it.
 
-    Args:
-        without: endings of the names of tensors that are left out.
-        changed: tensors in place of the random ones, by name.
-        prefix: stands before every tensor name in the file.
-        dtype: what all tensors are stored as; None leaves each as it is.
-        shards: more than 1 writes that many files and an index.
-        config: entries of config.json that differ.
+    `without` are endings of names that are left out, `changed` tensors in place of the random ones, `config` entries
+    that differ. Every name begins with `prefix`; all is stored as `dtype`, or as it is if that is None.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {**tensors_of(family, sizes, seed), **(changed or {})}
@@ -174,21 +167,18 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, Any], bytes]:
-    """Return header and data of a safetensors file, read without the library."""
     content = path.read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
     return json.loads(content[8 : 8 + length]), content[8 + length :]
 
 
 def raw_bytes(path: Path, name: str) -> bytes:
-    """Return the bytes of one tensor as they stand in a safetensors file."""
     header, data = read_safetensors(path)
     start, end = header[name]["data_offsets"]
     return data[start:end]
 
 
 def edit_header(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Let `change` alter the header of a safetensors file whose data stay as they are."""
     header, data = read_safetensors(path)
     change(header)
     text = json.dumps(header).encode()

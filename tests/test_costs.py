@@ -31,15 +31,18 @@ FEWEST = {"learned": costs.FEWEST_RUNS, "rotary": costs.FEWEST_ROTATING}
 OF_MANY_CHANNELS = 168  # windows that `channel_use` runs of a model with more than 256
 
 
+def of_hub(name: str) -> Model:
+    return Model(name=name, title=name.title(), sources=(HubSource(hub=f"owner/{name}"),))
+
+
 @pytest.fixture
 def published(fake) -> Model:
     write_tokenizer(write_checkpoint(fake.repository("owner/model")), KINDS["gpt2"])
-    return Model(name="model", title="Model", sources=(HubSource(hub="owner/model"),))
+    return of_hub("model")
 
 
 def test_what_is_announced_is_what_comes(fake, published, tmp_path):
     cost = costs.cost_of(published, Places(), SKIPPED)
-    assert cost.trouble is None
     headers = fake.sent
     assert 0 < headers < cost.download
     compute_model(published, Places(), Store(tmp_path / "results"), settings=SKIPPED)
@@ -47,24 +50,20 @@ def test_what_is_announced_is_what_comes(fake, published, tmp_path):
     assert costs.cost_of(published, Places(), SKIPPED).download == 0
 
 
-def test_a_model_that_is_run_takes_whole_files_more_memory_and_more_time(fake, published, tmp_path):
-    whole = (fake.repository("owner/model") / "model.safetensors").stat().st_size
-    assert costs.cost_of(published, Places(), RunSettings()).download == whole
-    run, skipped = (costs.cost_of(published, Places(), settings) for settings in (RunSettings(), SKIPPED))
-    assert run.memory > skipped.memory
-    assert run.seconds > skipped.seconds
-    least, little, usual = (
-        costs.cost_of(published, Places(), RunSettings(budget_s)).seconds for budget_s in (1e-9, 1e-6, 600)
-    )
-    assert least == little < usual
+def test_a_model_that_is_run_takes_whole_files_more_memory_and_more_time(fake, published):
+    asked = (SKIPPED, RunSettings(1e-9), RunSettings(1e-6), RunSettings())
+    skipped, least, little, usual = (costs.cost_of(published, Places(), settings) for settings in asked)
+    assert usual.download == (fake.repository("owner/model") / "model.safetensors").stat().st_size
+    assert skipped.memory < usual.memory
+    assert skipped.seconds < least.seconds == little.seconds < usual.seconds
 
 
 def test_a_file_of_no_numbers_is_no_trouble_of_other_models(fake, published):
     write_checkpoint(fake.repository("owner/empty"))
     (fake.repository("owner/empty") / "model.safetensors").unlink()
     (fake.repository("owner/empty") / "pytorch_model.bin").write_bytes(b"x")
-    empty = Model(name="empty", title="Empty", sources=(HubSource(hub="owner/empty"),))
-    assert [cost.download > 0 for cost in costs.costs([empty, published], Places(), RunSettings())] == [True, True]
+    found = costs.costs([of_hub("empty"), published], Places(), RunSettings())
+    assert [cost.download > 0 for cost in found] == [True, True]
 
 
 def test_the_speed_of_the_machine_is_measured_once_and_by_itself(published, monkeypatch):
@@ -107,7 +106,7 @@ def test_a_gated_model_is_named_as_such(fake, published):
     fake.faults.append(HubFault("gated", "/resolve/", times=100))
     cost = costs.cost_of(published, Places(), SKIPPED)
     assert cost.download is None
-    assert "is gated. Ask for access on that page" in cost.trouble
+    assert "is gated" in cost.trouble
     assert costs.row(cost, "not computed yet")[1:4] == ("?", "?", "?")
 
 
@@ -116,13 +115,9 @@ def test_sums_say_what_they_leave_out(published):
     away = costs.Cost(published, trouble="The model hub can't be reached.")
     gated = costs.Cost(published, gated=True, trouble="Its owner grants access.")
     assert costs.in_total([known]) == "about 2.0 GB to download and about 3 h on this machine"
-    said = costs.in_total([known, away, gated])
-    assert said.endswith(", not counting 1 gated and 1 that can't be downloaded")
+    assert costs.in_total([known, away, gated]).endswith(", not counting 1 gated and 1 that can't be downloaded")
     assert costs.in_total([away, gated]) == "1 gated and 1 that can't be downloaded"
     assert costs.in_total([]) == "about 0 bytes to download and less than a minute on this machine"
-    left = costs.what_is_left([away])
-    assert "One model is not computed. What that takes isn't known now: The model hub can't be reached.\n" in left
-    assert left.endswith("atlas compute model")
 
 
 def test_the_hub_is_asked_once(fake, published, tmp_path):
@@ -142,9 +137,14 @@ def test_a_hub_that_does_not_answer_is_asked_again_later(published, tmp_path, mo
     assert "to download" in costs.said_of([published], Places(), SKIPPED, costs.Cache(tmp_path / "costs"), print)
 
 
-def test_much_is_announced_and_not_run_where_the_disk_is_short(fake, published, tmp_path, monkeypatch):
+@pytest.fixture
+def full_disk(monkeypatch):
     monkeypatch.setattr(ranged, "MUCH", 1)
     monkeypatch.setattr(ranged, "free_bytes", lambda folder: 1000)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_much_is_announced_and_not_run_where_the_disk_is_short(fake, published, tmp_path, monkeypatch):
     store, lines = Store(tmp_path / "results"), []
     done = compute_model(published, Places(), store, Display(lines.append))
     assert any(line.startswith("owner/model: ") and line.endswith(" to download") for line in lines)
@@ -156,13 +156,11 @@ def test_much_is_announced_and_not_run_where_the_disk_is_short(fake, published, 
     assert costs.cost_of(published, Places(), RunSettings()).download > 0
 
 
-def test_older_files_that_the_disk_has_no_room_for_are_not_begun(fake, tmp_path, monkeypatch):
-    folder = fake.repository("owner/older")
+@pytest.mark.usefixtures("full_disk")
+def test_older_files_that_the_disk_has_no_room_for_are_not_begun(fake, tmp_path):
+    folder, model = fake.repository("owner/older"), of_hub("older")
     write_checkpoint(folder)
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    monkeypatch.setattr(ranged, "MUCH", 1)
-    monkeypatch.setattr(ranged, "free_bytes", lambda where: 1000)
-    model = Model(name="older", title="Older", sources=(HubSource(hub="owner/older"),))
     size = (folder / "pytorch_model.bin").stat().st_size
     assert costs.cost_of(model, Places(), SKIPPED).download == size
     with pytest.raises(WeightsUnavailableError, match=r"has 1\.0 kB free"):

@@ -1,132 +1,71 @@
 """What `make` and `pip` install: PyTorch's build for CPUs where its index answers, and a base without the extras."""
 
-import hashlib
-import importlib.util
-import inspect
+import importlib
 import os
 import re
-import shutil
-import socket
 import subprocess
 import sys
-import threading
 import time
 import tomllib
-import zipfile
-from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.conftest import ROOT
 
-PIN = re.search(r"^torch==(.*)$", (ROOT / "requirements-torch.txt").read_text("utf-8"), re.MULTILINE)[1]
+PIN = re.search(r"^torch==.*$", (ROOT / "requirements-torch.txt").read_text("utf-8"), re.MULTILINE)[0]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-# Another project, which pip installs without a build tool.
-NOTHING = """
-[build-system]
-requires = []
-build-backend = "backend"
-backend-path = ["."]
-"""
 
 
-def wheel(folder: str | Path, name: str, version: str) -> Path:
-    path, info = Path(folder) / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        file.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        file.writestr(f"{info}/RECORD", "")
-    return path
-
-
-BACKEND = f"""import zipfile
-from pathlib import Path
-
-{inspect.getsource(wheel)}
-
-def build_editable(folder, *_):
-    return wheel(folder, "nothing", "1").name
-"""
+@pytest.mark.parametrize(("given", "asked"), [((), True), (("TORCH=cuda",), False)])
+def test_make_asks_the_index_for_cpus_before_the_usual_one_unless_told_otherwise(given, asked):
+    command = ["make", "--dry-run", "VENV=none", "TORCH_CPU_INDEX=http://cpu", *given, "none/.site"]
+    steps = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert bool(re.search(r"cpu_torch\.py http://cpu\n.*install .*-r requirements-torch\.txt", steps)) == asked
+    assert "-r requirements-torch.txt" in steps
 
 
 @pytest.fixture
-def indexes(tmp_path: Path) -> Iterator[str]:
-    """Serve two package indexes: `usual` has one build of PyTorch, `cpu` that and another one."""
-    wheels = {"usual": [PIN], "cpu": [PIN, f"{PIN}+cpu"]}
-    for index, versions in wheels.items():
-        folder = tmp_path / "served" / index / "torch"
-        folder.mkdir(parents=True)
-        files = [wheel(folder, "torch", version) for version in versions]
-        links = [
-            f'<a href="{path.name}#sha256={hashlib.sha256(path.read_bytes()).hexdigest()}">{path.name}</a>'
-            for path in files
-        ]
-        (folder / "index.html").write_text("<!DOCTYPE html>" + "".join(links))
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "served"))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+def cpu_torch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    return importlib.import_module("cpu_torch")
 
 
-def made(place: Path, indexes: str, *given: str) -> tuple[str, str]:
-    """Make `.venv/.site` in a project that needs PyTorch alone; return its version there and what was said."""
-    for name in (".ci", "Makefile"):
-        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place / name)
-    (place / "requirements.txt").write_text("")
-    (place / "requirements-torch.txt").write_text(f"torch=={PIN}\n")
-    (place / "pyproject.toml").write_text(NOTHING)
-    (place / "backend.py").write_text(BACKEND)
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    known = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": f"{indexes}/usual", "PIP_RETRIES": "0"}
-    run = subprocess.run(
-        ["make", "--silent", ".venv/.site", f"PYTHON={sys.executable}", *given],
-        cwd=place,
-        env={**ours, **known, "PYTHONPATH": str(ROOT)},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
-    asked = "from importlib import metadata; print(metadata.version('torch'))"
-    version = subprocess.run([place / ".venv/bin/python", "-Ic", asked], capture_output=True, text=True, check=False)
-    return version.stdout.strip(), run.stdout
+@pytest.mark.parametrize(
+    ("installed", "answers", "code", "asked"),
+    [("", True, 0, True), ("", True, 1, True), ("", False, 0, False), (PIN.removeprefix("torch=="), True, 0, False)],
+)
+def test_the_build_for_cpus_comes_if_its_index_answers(
+    cpu_torch, monkeypatch, capsys, installed, answers, code, asked
+):
+    commands = []
+
+    def run(command, check):
+        commands.append(command[-3:])
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(cpu_torch.metadata, "version", lambda name: installed)
+    monkeypatch.setattr(cpu_torch, "answers", lambda url: answers and url == "http://cpu/torch/")
+    monkeypatch.setattr(cpu_torch.subprocess, "run", run)
+    monkeypatch.setattr(sys, "argv", ["cpu_torch.py", "http://cpu/"])
+    cpu_torch.main()
+    assert commands == [["--index-url", "http://cpu", PIN]] * asked
+    assert (f"http://cpu doesn't offer {PIN} now" in capsys.readouterr().out) == bool(code or not answers)
 
 
-@pytest.mark.parametrize(("given", "version"), [([], f"{PIN}+cpu"), (["TORCH=cuda"], PIN)], ids=["cpu", "cuda"])
-def test_the_build_for_cpus_comes_unless_another_is_asked_for(tmp_path, indexes, given, version):
-    assert made(tmp_path, indexes, f"TORCH_CPU_INDEX={indexes}/cpu", *given) == (version, "")
-
-
-def test_where_its_index_does_not_answer_the_usual_build_comes_soon(tmp_path, indexes):
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and never answers
-        index = f"http://127.0.0.1:{silent.getsockname()[1]}/cpu"
-        version, said = made(tmp_path, indexes, f"TORCH_CPU_INDEX={index}")
-    assert version == PIN
-    assert said.startswith(f"{index} doesn't offer torch=={PIN} now")
-
-
-def test_an_index_is_not_waited_for_longer_than_that(monkeypatch):
-    spec = importlib.util.spec_from_file_location("cpu_torch", ROOT / ".ci" / "cpu_torch.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert script.PATIENCE_S == 3
-    monkeypatch.setattr(script, "PATIENCE_S", 0.1)
+def test_an_index_is_not_waited_for_longer_than_three_seconds(cpu_torch, monkeypatch):
+    assert cpu_torch.answers((ROOT / "Makefile").as_uri())
+    assert cpu_torch.PATIENCE_S == 3
+    monkeypatch.setattr(cpu_torch, "PATIENCE_S", 0.1)
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: time.sleep(5))  # as a slow name server would
     begin = time.monotonic()
-    assert not script.answers("http://127.0.0.1:1/")
+    assert not cpu_torch.answers("http://127.0.0.1:1/")
     assert time.monotonic() - begin < 2
 
 
@@ -135,7 +74,7 @@ def needed(requirements: list[str]) -> set[str]:
     found, wanted = set(), [(Requirement(one), "") for one in requirements]
     while wanted:
         requirement, extra = wanted.pop()
-        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        name = canonicalize_name(requirement.name)
         if name not in found and (requirement.marker is None or requirement.marker.evaluate({"extra": extra})):
             found.add(name)
             extras = [*requirement.extras, ""]

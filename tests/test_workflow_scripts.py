@@ -20,8 +20,6 @@ SCRIPTS = ROOT / ".github" / "scripts"
 WORKFLOWS = ROOT / ".github" / "workflows"
 REGISTRY = load_registry(ROOT / "models.yml")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-FREE_JOBS = 20  # that run at a time on a free account
-HOURS = 6  # that one may take
 
 
 @pytest.fixture(autouse=True)
@@ -42,52 +40,27 @@ def run(name, *arguments, cwd=ROOT, **environment):
     return subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True, env=environment)
 
 
-def found(pattern, folder, ending):
-    return {
-        name for path in folder.glob(ending) for name in re.findall(pattern, path.read_text("utf-8"), re.MULTILINE)
-    }
-
-
 def test_workflows_call_every_script_and_no_other():
-    scripts = {path.stem for path in SCRIPTS.glob("*.py")}
-    called = found(r"scripts/(\w+)\.py", WORKFLOWS, "*.yml")
-    imported = found(r"^from (\w+) import", SCRIPTS, "*.py")
-    assert called | (imported & scripts) == scripts
-    assert called <= scripts
-
-
-@pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: path.name)
-def test_no_expression_reaches_a_shell(path):
-    workflow = yaml.safe_load(path.read_text("utf-8"))
-    steps = [step for job in workflow["jobs"].values() for step in job.get("steps", ())]
-    assert steps
-    assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
+    scripts = {path.stem: path.read_text("utf-8") for path in SCRIPTS.glob("*.py")}
+    called = re.findall(r"scripts/(\w+)\.py", "".join(path.read_text("utf-8") for path in WORKFLOWS.glob("*.yml")))
+    imported = re.findall(r"^from (\w+) import", "".join(scripts.values()), re.MULTILINE)
+    assert set(called) <= scripts.keys() <= {*called, *imported}
 
 
 # matrix.py
 
 
-def test_every_model_is_in_one_job():
+def test_every_model_is_in_one_job_with_all_of_its_checkpoint_and_too_many_jobs_are_refused(monkeypatch):
+    matrix = script("matrix")
     found = json.loads(run("matrix").stdout.removeprefix("matrix="))["include"]
-    models = [name for job in found for name in job["models"].split()]
-    assert sorted(models) == sorted(model.name for model in REGISTRY.models)
-    assert len({job["name"] for job in found}) == len(found)
-    assert all(re.fullmatch(r"[a-z0-9._-]+", job["name"]) for job in found)
-    longest = max(len(job["models"].split()) for job in found) * 20 / 60  # ten minutes to run, as long to read
-    assert longest < HOURS
-    assert -(-len(found) // FREE_JOBS) * longest < 24
-
-
-def test_halves_of_a_checkpoint_are_in_one_job_and_too_many_jobs_are_refused(monkeypatch):
-    matrix = script("matrix")
-    for job in matrix.jobs(REGISTRY):
-        models = [REGISTRY.find(name) for name in job["models"].split()]
-        assert len({model.sources for model in models}) <= matrix.CHECKPOINTS
-        assert len({model.group for model in models}) == 1
-        for model in models:
-            halves = {other.name for other in REGISTRY.models if other.sources == model.sources}
-            assert halves <= set(job["models"].split())
-    matrix = script("matrix")
+    jobs = [[REGISTRY.find(name) for name in job["models"].split()] for job in found]
+    assert sorted(model.name for job in jobs for model in job) == sorted(model.name for model in REGISTRY.models)
+    assert len({job["name"] for job in found if re.fullmatch(r"[a-z0-9._-]+", job["name"])}) == len(found)
+    for job in jobs:
+        sources = {model.sources for model in job}
+        assert len(sources) <= matrix.CHECKPOINTS
+        assert len({model.group for model in job}) == 1
+        assert not [model for model in REGISTRY.models if model.sources in sources and model not in job]
     monkeypatch.setattr(matrix, "MOST_JOBS", 3)
     with pytest.raises(ValueError, match="more than the 3"):
         matrix.jobs(REGISTRY)
@@ -118,8 +91,7 @@ def project(tmp_path):
 def test_results_are_laid_apart_and_a_failure_costs_no_other(project):
     (project / "one" / "config.json").write_text("{")
     done = run("compute", "one two", "--apart", "apart", "--skip-runs", cwd=project)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "Something failed in: one"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "Something failed in: one")
     assert [path.name for path in (project / "apart").iterdir()] == ["two"]
     files = {path.name for path in (project / "apart" / "two").iterdir()}
     assert {"model.json", "gains.json"} <= files
@@ -128,23 +100,20 @@ def test_results_are_laid_apart_and_a_failure_costs_no_other(project):
 
 def test_a_model_that_cannot_be_had_is_skipped_and_said(project):
     write_registry(project / "models.yml", ONE, AWAY)
-    summary = project / "summary.md"
     given = ("away one", "--apart", "apart", "--only", "gains")
-    done = run("compute", *given, cwd=project, GITHUB_STEP_SUMMARY=str(summary))
+    done = run("compute", *given, cwd=project, GITHUB_STEP_SUMMARY=str(project / "summary.md"))
     assert done.returncode == 0, done.stderr
     why = "The model hub can't be reached and owner/away isn't in its local cache."
     assert done.stdout.splitlines()[-1] == f"::notice title=Skipped: away::{why}"
-    assert summary.read_text() == f"| skipped | why |\n| --- | --- |\n| away | {why} |\n\n"
-    assert (project / "apart" / "one" / "gains.json").is_file()
-    assert not (project / "apart" / "away").exists()
+    assert (project / "summary.md").read_text() == f"| skipped | why |\n| --- | --- |\n| away | {why} |\n\n"
+    assert [path.name for path in (project / "apart").iterdir()] == ["one"]
 
 
 @pytest.mark.parametrize("given", ["nonsense", "one --budget=-1"])
 def test_what_is_wrong_here_is_never_skipped(project, given):
     done = run("compute", *given.split(), "--apart", "apart", cwd=project)
-    assert done.returncode == 1
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"Something failed in: {given.split()[0]}")
     assert "::notice" not in done.stdout
-    assert done.stderr.splitlines()[-1] == f"Something failed in: {given.split()[0]}"
 
 
 def test_why_a_model_was_skipped_is_text_and_nothing_else(tmp_path, monkeypatch, capsys):
@@ -218,12 +187,9 @@ FORM = {
 }
 HOSTILE = {
     "a command in the id": {"Hub id": "owner/$(touch pwned)"},
-    "no id": {"Hub id": "just a name"},
     "a path": {"Hub id": "../../etc/passwd"},
     "nothing": {"Hub id": "_No response_"},
     "a branch": {"Revision": "main"},
-    "an option": {"Revision": "--force"},
-    "another group": {"Group": "My own"},
     "markup in the group": {"Group": "<script>alert(1)</script>"},
     "an escape in the licence": {"Licence": "MIT\x1b[2J"},
     "direction turned": {"Licence": "MIT \u202e"},
@@ -239,11 +205,11 @@ def registry(tmp_path):
     return path
 
 
-def requested(registry, form, cwd):
+def requested(registry, form):
     body = "\n\n".join(f"### {label}\n\n{answer}" for label, answer in form.items())
     event = registry.with_name("event.json")
     event.write_text(json.dumps({"issue": {"number": 7, "body": body}}), "utf-8")
-    return run("request", "--registry", registry, cwd=cwd, GITHUB_EVENT_PATH=str(event))
+    return run("request", "--registry", registry, cwd=registry.parent, GITHUB_EVENT_PATH=str(event))
 
 
 def test_the_form_asks_what_the_script_reads():
@@ -254,9 +220,9 @@ def test_the_form_asks_what_the_script_reads():
     assert set(groups) == {model.group for model in REGISTRY.models if not model.group.startswith("The atlas's own")}
 
 
-def test_a_request_becomes_an_entry_and_nothing_else_changes(registry, tmp_path):
+def test_a_request_becomes_an_entry_and_nothing_else_changes(registry):
     before = registry.read_text("utf-8")
-    done = requested(registry, FORM, tmp_path)
+    done = requested(registry, FORM)
     assert done.returncode == 0, done.stderr
     known = load_registry(registry)
     model = known.find("my_model-1.5b")
@@ -269,17 +235,17 @@ def test_a_request_becomes_an_entry_and_nothing_else_changes(registry, tmp_path)
 
 
 @pytest.mark.parametrize("changed", HOSTILE.values(), ids=HOSTILE)
-def test_a_request_that_cannot_be_is_refused(registry, tmp_path, changed):
+def test_a_request_that_cannot_be_is_refused(registry, changed):
     before = registry.read_bytes()
-    done = requested(registry, FORM | changed, tmp_path)
+    done = requested(registry, FORM | changed)
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert registry.read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["event.json", "models.yml"]
+    assert sorted(path.name for path in registry.parent.iterdir()) == ["event.json", "models.yml"]
 
 
-def test_yaml_in_an_answer_stays_text_and_one_given_twice_counts_as_first_given(registry, tmp_path):
-    done = requested(registry, FORM | {"Licence": "MIT\n- name: x\n  title: y: !!python/object [z]"}, tmp_path)
+def test_yaml_in_an_answer_stays_text_and_one_given_twice_counts_as_first_given(registry):
+    done = requested(registry, FORM | {"Licence": "MIT\n- name: x\n  title: y: !!python/object [z]"})
     assert done.returncode == 0, done.stderr
     assert len(load_registry(registry).models) == len(REGISTRY.models) + 1
     request = script("request")

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from hashlib import blake2b
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -38,21 +39,7 @@ def norms(rows: Float[Array, "rows d"]) -> Float[Array, " rows"]:
 
 
 def first_identical(rows: Float[Array, "rows d"]) -> Int[Array, " rows"]:
-    """Return for every row the first one that equals it bit for bit, which is itself where none before it does.
-
-    Hashes find candidates (integer arithmetic that wraps), and their bytes decide.
-    """
-    factors = np.random.default_rng(0).integers(2**62, size=rows.shape[1], dtype=np.uint64) * 2 + 1
-    hashes = np.empty(len(rows), np.uint64)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        part = slice(start, start + BLOCK_ROWS)
-        words = np.ascontiguousarray(rows[part]).view(f"u{rows.itemsize}")
-        hashes[part] = (words * factors).sum(axis=1)
-    _, of, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    first, seen = np.arange(len(rows)), dict[int, list[int]]()
-    for i in np.flatnonzero(counts[of] > 1).tolist():
-        before = seen.setdefault(int(of[i]), [])
-        first[i] = next((other for other in before if rows[other].tobytes() == rows[i].tobytes()), i)
-        if first[i] == i:
-            before.append(i)
-    return first
+    """Return for every row the first one that equals it bit for bit, which is itself where none before it does."""
+    first: dict[bytes, int] = {}  # digests of 32 bytes: the rows themselves would double the memory
+    digests = (blake2b(row.tobytes(), digest_size=32).digest() for row in rows)
+    return np.array([first.setdefault(digest, i) for i, digest in enumerate(digests)], np.int64)

@@ -11,6 +11,8 @@ import scipy.fft
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
+from generators.maths.spectra import smaller_gram
+
 OUTLIER_FACTOR = 5.0  # multiple of the median distance to the nearer neighbor
 START = 100  # rows that count as the start, or as the end
 FEWEST_FOR_START = 200  # positions below which no start is left out
@@ -57,11 +59,6 @@ def leading_axes(rows: Float[Array, "rows d"], count: int) -> Float[Array, "d co
     if rows.shape[1] == len(vectors):
         return vectors[:, there]
     return rows.T @ vectors[:, there] / np.sqrt(energies[there])
-
-
-def smaller_gram(rows: Float[Array, "rows d"]) -> Float[Array, "m m"]:
-    """Return rows^T rows or rows rows^T, whichever is smaller: both have the same eigenvalues but for zeros."""
-    return rows.T @ rows if rows.shape[1] <= len(rows) else rows @ rows.T
 
 
 def explained_variance(rows: Float[Array, "rows d"], count: int = 3) -> float | None:

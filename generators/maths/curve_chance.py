@@ -5,18 +5,18 @@ differ as much as its own; random walks in such channels; Gaussian rows. Would a
 at other times, the same rows in another order, other positions than the first.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.maths import curve, surrogates, turning
-from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name
-from generators.maths.curves import shape_statistics
-from generators.maths.resampling import NullSummary, Sense, chance
+from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name, statistics
+from generators.maths.resampling import NullSummary, chance
 
 Null = Literal[
     "smooth",  # as smooth as the curve, in like channels: 64, or as many as a smooth curve uses
@@ -27,17 +27,12 @@ Null = Literal[
     "other order",  # the rows in a random order
     "other positions",  # how far other positions are from the next: the first has one neighbour only, too
 ]
-Draws = dict[Name, Float[Array, " draws"]]
-
-SENSES: dict[Name, Sense] = {"norm_cv": "at most"}  # for all others, large values are evidence
-# A value is beyond chance where it is beyond each of these.
+# A value is beyond chance where it is beyond each of these. What judges the others: `findings/helix/chance.py`.
 JUDGES: dict[Name, tuple[Null, ...]] = {
     "explained_variance_3d": ("smooth", "own channels", "walk"),
     "winding": ("smooth", "own channels"),
     "median_gain": ("smooth", "own channels"),
     "fraying": ("other times", "other order"),
-    "first_position_distance": ("other positions",),
-    "norm_cv": ("own channels",),
     "energy_top30": ("gaussian",),
 }
 FURTHER: tuple[Null, ...] = ("walk", "gaussian")  # reported for statistics of shape, never used to judge
@@ -53,34 +48,44 @@ class CurveNulls:
     rows: Float[Array, "n d"]
     draws: int
     seed: int
+    _of_shape: dict[Null, dict[Name, Float[Array, " draws"]]] = field(default_factory=dict, init=False, repr=False)
 
     def chances(self, name: Name) -> dict[Null, NullSummary]:
         """Return what each null that judges a statistic gives; empty where the curve is too short for it."""
         return self._chances(name, JUDGES[name])
 
     def further(self, name: Name) -> dict[Null, NullSummary]:
-        """Return what a random walk and Gaussian rows give where they don't judge; empty for some statistics."""
-        others = tuple(null for null in FURTHER if null not in JUDGES[name])
-        return self._chances(name, others if name in OF_SHAPE else ())
+        """Return what a random walk and Gaussian rows give where they don't judge a statistic of shape."""
+        return self._chances(name, tuple(null for null in FURTHER if null not in JUDGES[name]))
 
     def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, NullSummary]:
         drawn = {null: self._drawn(name, null) for null in nulls}
-        sense = SENSES.get(name, "at least")
-        return {null: chance(values, sense) for null, values in drawn.items() if values is not None}
+        return {null: chance(values) for null, values in drawn.items() if values is not None}
 
     def _drawn(self, name: Name, null: Null) -> Float[Array, " draws"] | None:
         if name == "fraying":
             return self._frayings(null) if len(self.rows) >= curve.FEWEST_FOR_START else None
-        if name == "first_position_distance":
-            return steps_of_others(self.rows)
-        if name == "norm_cv":
-            return self._norm_cvs()
         if name == "energy_top30":
             n, d = self.rows.shape
             return surrogates.gaussian_energy_shares(n, d, TOP_ENERGY, self.draws, self._rng(null))
-        shapes = {"smooth": "_like", "own channels": "_own", "walk": "_walk", "gaussian": "_gaussian"}
-        found: Draws = getattr(self, shapes[null])
-        return found.get(name)
+        if null not in self._of_shape:
+            found = [statistics(rows, OF_SHAPE) for rows in self._curves(null)]
+            self._of_shape[null] = {each: np.concatenate([values[each] for values in found]) for each in found[0]}
+        return self._of_shape[null].get(name)
+
+    def _curves(self, null: Null) -> Iterator[Float[Array, "n c"]]:
+        """Yield as many curves as are drawn under a null that judges statistics of shape."""
+        rng, n = self._rng(null), len(self.rows)
+        if null == "smooth":
+            yield from (surrogates.smooth_curve(n, width, rng, self._like_spreads) for width in self.like_widths)
+        elif null == "own channels":
+            yield from (surrogates.smooth_curve(n, width, rng, self._own_spreads) for width in self.own_widths)
+        elif null == "gaussian":
+            yield from (surrogates.smooth_curve(min(n, SETTLED), 0.0, rng) for _ in range(self.draws))
+        else:
+            spreads = surrogates.fewer(self._own_spreads, WALKED)
+            walks = (surrogates.random_walk(min(n, SETTLED), rng, len(spreads)) for _ in range(self.draws))
+            yield from (spreads * walk for walk in walks)
 
     @cached_property
     def lag_one(self) -> float:
@@ -99,51 +104,15 @@ class CurveNulls:
     def _widths(self, null: Null, spreads: Float[Array, " channels"]) -> Float[Array, " draws"]:
         return surrogates.matched_widths(self.lag_one, len(self.rows), self.draws, self._rng(null, 1), spreads)
 
-    @cached_property
-    def _like(self) -> Draws:
-        return self._smooth("smooth", self.like_widths, self._like_spreads)
-
-    @cached_property
-    def _own(self) -> Draws:
-        return self._smooth("own channels", self.own_widths, self._own_spreads)
-
-    @cached_property
-    def _gaussian(self) -> Draws:
-        n = min(len(self.rows), SETTLED)
-        return self._smooth("gaussian", np.zeros(self.draws), surrogates.EQUAL_SPREADS, n)
-
-    @cached_property
-    def _walk(self) -> Draws:
-        rng, spreads = self._rng("walk"), surrogates.fewer(self._own_spreads, WALKED)
-        n = min(len(self.rows), SETTLED)
-        walks = (surrogates.random_walk(n, rng, len(spreads)) for _ in range(self.draws))
-        return shape_statistics(spreads * walk for walk in walks)
-
-    def _smooth(
-        self, null: Null, widths: Float[Array, " draws"], spreads: Float[Array, " channels"], n: int | None = None
-    ) -> Draws:
-        rng, n = self._rng(null), n or len(self.rows)
-        return shape_statistics(surrogates.smooth_curve(n, width, rng, spreads) for width in widths)
-
     def _frayings(self, null: Null) -> Float[Array, " draws"]:
         if null == "other order":
             return reordered_frayings(self.rows, self.draws, self._rng(null))
         elsewhere = surrogates.at_other_times(self.rows, self._rng(null), self.draws)
         return np.array([curve.fraying(rows) or 0.0 for rows in elsewhere])
 
-    def _norm_cvs(self) -> Float[Array, " draws"]:
-        late = self.rows[curve.late_positions(len(self.rows), self._outliers)]
-        rng = self._rng("own channels", 2)
-        curves = surrogates.with_channels_of(late, float(np.median(self.own_widths)), rng, self.draws)
-        return np.array([curve.coefficient_of_variation(np.linalg.norm(rows, axis=1)) for rows in curves])
-
-    @cached_property
-    def _outliers(self) -> Int[Array, " outliers"]:
-        return curve.outlier_positions(self.rows)[0]
-
     @cached_property
     def _run(self) -> Float[Array, "rows d"]:
-        return self.rows[curve.longest_run(len(self.rows), self._outliers)]
+        return self.rows[curve.longest_run(len(self.rows), curve.outlier_positions(self.rows)[0])]
 
     @cached_property
     def _like_spreads(self) -> Float[Array, " channels"]:
@@ -160,7 +129,7 @@ class CurveNulls:
 def steps_of_others(rows: Float[Array, "n d"]) -> Float[Array, " others"]:
     """Return how far every position but the first is from the next, in median distances to the nearer neighbour."""
     median = float(np.median(curve.neighbour_distances(rows)))
-    steps = np.linalg.norm(np.diff(rows[1:], axis=0), axis=1)
+    steps = curve.step_lengths(rows[1:])
     return steps / median if median > 0 else np.zeros(len(steps))
 
 

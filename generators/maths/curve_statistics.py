@@ -31,28 +31,26 @@ TOP_ENERGY = 30  # singular directions of P in which its energy is counted
 
 @dataclass(frozen=True)
 class MeasuredCurve:
-    """A curve, in any orthonormal axes, with what is fitted to it when a statistic asks for it."""
+    """A curve, in any orthonormal axes, with what is fitted to it when a statistic asks for it.
+
+    Every statistic is given for each row of weights; None where the curve is too short for it.
+    """
 
     rows: Float[Array, "n d"]
 
-    def statistic(self, name: Name, weights: Float[Array, "draws n"] | None = None) -> Float[Array, " draws"] | None:
-        """Return a statistic for every row of weights, or of the curve as it is; None where it is too short."""
-        weights = np.ones((1, len(self.rows))) if weights is None else weights
-        return getattr(self, f"_{name}")(weights)
-
-    def _explained_variance_3d(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+    def explained_variance_3d(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         return self._three(slice(1, len(self.rows)), weights)
 
-    def _explained_variance_3d_kept(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+    def explained_variance_3d_kept(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         return self._three(np.setdiff1d(np.arange(1, len(self.rows)), self._outliers), weights)
 
-    def _fraying(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"] | None:
+    def fraying(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"] | None:
         n = len(self.rows)
         if n < curve.FEWEST_FOR_START:
             return None
         return self._three(curve.late_rows(n), weights) - self._three(curve.rows_without_end(n), weights)
 
-    def _energy_top30(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+    def energy_top30(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         return _leading_share(self.rows, TOP_ENERGY, weights)
 
     def _three(
@@ -61,7 +59,7 @@ class MeasuredCurve:
         chosen = self.rows[part]
         return _leading_share(chosen - chosen.mean(axis=0), 3, weights[:, part])
 
-    def _winding(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+    def winding(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         scores, weights = self._scores, weights[:, self._run]
         whole = weights @ self._energies
         drawn = weights[:, :-1].sum(axis=1)
@@ -75,7 +73,7 @@ class MeasuredCurve:
             found.append(scale * energy * net / turning.FULL_TURN * _ratio(net, summed))
         return np.max(found, axis=0)
 
-    def _median_gain(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"] | None:
+    def median_gain(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"] | None:
         weights = weights[:, self._run]
         gains = []
         for k in turning.offsets(len(self._scores)):
@@ -87,11 +85,11 @@ class MeasuredCurve:
                 gains.append(1 - _ratio(drawn @ errors.of["rotation"], identity, moves, 1.0))
         return np.median(gains, axis=0) if gains else None
 
-    def _first_position_distance(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+    def first_position_distance(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         nearer = curve.neighbour_distances(self.rows)
         return _ratio(np.full(len(weights), nearer[0]), _medians(nearer, weights))
 
-    def _norm_cv(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+    def norm_cv(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         inliers = curve.late_positions(len(self.rows), self._outliers)
         return _variation(np.linalg.norm(self.rows[inliers], axis=1), weights[:, inliers])
 
@@ -121,8 +119,8 @@ def statistics(
 
     `weights` say how often each position counts, one row per resampling; each once if not given.
     """
-    measured = MeasuredCurve(rows)
-    found = {name: measured.statistic(name, weights) for name in names}
+    measured, weights = MeasuredCurve(rows), np.ones((1, len(rows))) if weights is None else weights
+    found = {name: getattr(measured, name)(weights) for name in names}
     return {name: values for name, values in found.items() if values is not None}
 
 

@@ -89,20 +89,13 @@ class Scoring:
         return later if self.window is None else later | (np.abs(offsets) >= self.window)
 
 
-def positional_kernel(queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], scoring: Scoring) -> Kernel:
-    """Average a head's attention by offset over the query positions >= 100 (>= 1 in short contexts).
-
-    Queries are already scaled, by 1/sqrt(d_head) and whatever else the model scales scores by.
-    """
-    return kernel_of(attention(queries, keys, scoring), len(keys), scoring.causal)
-
-
 def attention(
     queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], scoring: Scoring, head: int = 0
 ) -> Iterator[tuple[Int[Array, " rows"], Float[Array, "rows n"]]]:
     """Yield query positions and the softmax over the keys that they see, some rows at a time.
 
-    Queries are already scaled; `head` is the head's number. The positions are those of `asked_positions`.
+    Queries are already scaled, by 1/sqrt(d_head) and whatever else the model scales scores by; `head` is the head's
+    number. The positions are those of `asked_positions`.
     """
     from scipy.special import softmax
 
@@ -120,6 +113,7 @@ def asked_positions(n: int) -> Int[Array, " queries"]:
 
 
 def kernel_of(parts: Iterable[tuple[Int[Array, " rows"], Float[Array, "rows n"]]], n: int, causal: bool) -> Kernel:
+    """Average a head's attention by offset over the query positions >= 100 (>= 1 in short contexts)."""
     sums = OffsetSums(n, causal)
     for positions, weights in parts:
         sums.add(positions, weights)
@@ -127,39 +121,37 @@ def kernel_of(parts: Iterable[tuple[Int[Array, " rows"], Float[Array, "rows n"]]
 
 
 class OffsetSums:
-    """Attention weights of a head, summed by offset as they come: of queries that count, and of earlier ones."""
+    """Attention weights of a head, summed by offset as they come: of queries that count, and of earlier ones.
+
+    With each sum goes how many queries have a key at that offset.
+    """
 
     def __init__(self, n: int, causal: bool) -> None:
         self._n, self._start = n, first_query(n)
         self._offsets = np.arange(0 if causal else self._start - (n - 1), n)
-        self._early, self._late = np.zeros((2, len(self._offsets)))
+        self._early, self._late = np.zeros((2, 2, len(self._offsets)))
 
     def add(self, positions: Int[Array, " rows"], weights: Float[Array, "rows n"]) -> None:
         least = int(self._offsets[0])
         for position, row in zip(positions.tolist(), weights, strict=True):
-            sums = self._late if position >= self._start else self._early
+            sums, counts = self._late if position >= self._start else self._early
             lowest = max(least, position - (self._n - 1))
+            there = slice(lowest - least, position + 1 - least)
             # backwards, keys come in the order of their offsets; the last keys have none that counts
-            sums[lowest - least : position + 1 - least] += row[position - lowest :: -1]
+            sums[there] += row[position - lowest :: -1]
+            counts[there] += 1
 
     def kernel(self) -> Kernel:
         near = np.abs(self._offsets) < max(2, self._n // 4)
-        mean = self._late / self._queries_with(self._offsets, self._start)
-        mean_all = (self._late + self._early)[near] / self._queries_with(self._offsets[near], 0)
+        mean, mean_all = (np.divide(*sums) for sums in (self._late, (self._late + self._early)[:, near]))
         peak, peak_all = self._offsets[np.argmax(mean)], self._offsets[near][np.argmax(mean_all)]
         return Kernel(self._offsets, mean, int(peak), int(peak_all))
-
-    def _queries_with(self, offsets: Int[Array, " offsets"], start: int) -> Int[Array, " offsets"]:
-        """Return at how many of the query positions from `start` on each offset exists."""
-        asked, last = asked_positions(self._n), self._n - 1
-        before = np.searchsorted(asked, np.maximum(start, offsets))
-        return np.searchsorted(asked, np.minimum(last, last + offsets), side="right") - before
 
 
 def uniform_kernel(n: int, causal: bool, window: int | None = None) -> Kernel:
     """Return the kernel of a head that attends equally to every key that it sees, at n positions."""
     nothing = np.zeros((n, 1), np.float32)
-    return positional_kernel(nothing, nothing, Scoring(causal, window))
+    return kernel_of(attention(nothing, nothing, Scoring(causal, window)), n, causal)
 
 
 def first_query(n: int) -> int:

@@ -1,5 +1,4 @@
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -56,15 +55,6 @@ def areas_under_curve(scores: Float[Array, "draws n"], positive: Bool[Array, "#d
     return wins / (count * (scores.shape[1] - count))
 
 
-def by_known(known: Bool[Array, "a n"]) -> Iterator[tuple[Bool[Array, " n"], list[int]]]:
-    """Yield the different sets of known items, each with the rows that have it."""
-    sets: dict[bytes, list[int]] = {}
-    for row, mask in enumerate(known):
-        sets.setdefault(mask.tobytes(), []).append(row)
-    for rows in sets.values():
-        yield known[rows[0]], rows
-
-
 @dataclass(frozen=True)
 class Ranked:
     known: Bool[Array, " n"]
@@ -105,7 +95,9 @@ def _block_correlations(
     found = np.zeros((len(targets), len(columns)))
     orders = np.argsort(columns, axis=1)
     ends = [_group_ends(column[order]) for column, order in zip(columns, orders, strict=True)]
-    for known, rows in by_known(np.stack([target.known for target in targets])):
+    known_sets = {target.known.tobytes(): target.known for target in targets}
+    for same, known in known_sets.items():
+        rows = [row for row, target in enumerate(targets) if target.known.tobytes() == same]
         ranks = np.empty(columns.shape)
         norms = np.empty(len(columns))
         for i, order in enumerate(orders):

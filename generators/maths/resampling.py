@@ -9,7 +9,7 @@ A resampling is a row of weights: how often each item was drawn. A sum over the 
 matrix product.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -112,7 +112,9 @@ def _counts(drawn: Iterable[Int[Array, " m"]], n: int, draws: int) -> Float[Arra
 
 def resample_items(statistic: Statistic, n: int, draws: int, rng: np.random.Generator) -> Float[Array, "draws ..."]:
     """Return a statistic of weights for many resamplings of n items, a batch of them at a time."""
-    return np.concatenate([statistic(weights) for weights in _batches(n, draws, rng)])
+    size = max(1, BATCH_BYTES // (8 * n))
+    batches = (min(size, draws - start) for start in range(0, draws, size))
+    return np.concatenate([statistic(item_weights(n, batch, rng)) for batch in batches])
 
 
 def resampled_ids(n: int) -> Int[Array, " m"]:
@@ -121,12 +123,6 @@ def resampled_ids(n: int) -> Int[Array, " m"]:
     An interval over some of the items is wider than one over all would be.
     """
     return spread_ids(n, SOME_ITEMS if n > MOST_ITEMS else n)
-
-
-def _batches(n: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Array, "batch n"]]:
-    size = max(1, BATCH_BYTES // (8 * n))
-    for start in range(0, draws, size):
-        yield item_weights(n, min(size, draws - start), rng)
 
 
 # Statistics of weights

@@ -12,7 +12,7 @@ import scipy.linalg
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators.maths.spectra import eigenbasis
+from generators.maths.spectra import components_for, eigenbasis
 
 BLOCK = 64  # axes turned among themselves from one rotation to the next
 LARGEST_PLAIN = 256  # channels up to which every rotation is made from scratch
@@ -96,8 +96,7 @@ def _shared(
 
 def _strong(energies: Float[Array, " r"]) -> int:
     """Return how many of the sorted energies hold all but a thousandth of their sum."""
-    upto = np.cumsum(energies)
-    return int(np.searchsorted(upto, (1 - LEFT_OUT) * upto[-1])) + 1 if len(upto) and upto[-1] > 0 else 0
+    return components_for(energies, 1 - LEFT_OUT) if np.any(energies) else 0
 
 
 def _spreads(
@@ -196,11 +195,8 @@ def low_variance_overlaps(
     first: Float[Array, "draws d"], second: Float[Array, "draws d"], k: int
 ) -> Int[Array, " draws"]:
     """Return how many of the k channels where `first` is largest are among the k where `second` is smallest."""
-    most = np.argpartition(-first, k - 1, axis=1)[:, :k]
-    least = np.argpartition(second, k - 1, axis=1)[:, :k]
-    there = np.zeros(second.shape, bool)
-    np.put_along_axis(there, least, True, axis=1)
-    return np.take_along_axis(there, most, axis=1).sum(axis=1)
+    most, least = (np.argpartition(side, k - 1, axis=1)[:, :k] for side in (-first, second))
+    return np.array([len(np.intersect1d(*sides)) for sides in zip(most, least, strict=True)])
 
 
 def rank_correlations(a: Float[Array, "draws d"], b: Float[Array, "#draws d"]) -> Float[Array, " draws"]:

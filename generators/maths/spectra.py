@@ -126,13 +126,16 @@ def participation_ratio(vectors: Float[Array, "count d"]) -> Float[Array, " coun
 def components_for(shares: Float[Array, " components"], share: float) -> int:
     """Return how many of the largest shares are needed to reach `share` of their sum."""
     cumulative = np.cumsum(np.sort(shares)[::-1])
-    return int(np.searchsorted(cumulative / cumulative[-1], share)) + 1
+    return int(np.searchsorted(cumulative, share * cumulative[-1])) + 1
+
+
+def smaller_gram(rows: Float[Array, "rows d"]) -> Float[Array, "m m"]:
+    """Return rows^T rows or rows rows^T, whichever is smaller: both have the same eigenvalues but for zeros."""
+    return rows.T @ rows if rows.shape[1] <= len(rows) else rows @ rows.T
 
 
 def _squared_singular_values(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
-    rows = np.asarray(rows, np.float64)
-    gram = rows @ rows.T if len(rows) < rows.shape[1] else rows.T @ rows
-    return np.clip(np.linalg.eigvalsh(gram)[::-1], 0, None)
+    return np.clip(np.linalg.eigvalsh(smaller_gram(np.asarray(rows, np.float64)))[::-1], 0, None)
 
 
 def _shares(energies: Float[Array, " components"]) -> Float[Array, " components"]:

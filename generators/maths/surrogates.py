@@ -13,6 +13,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.maths.curve import leading_axes, principal_scores
+from generators.maths.spectra import components_for
 from generators.maths.turning import COMPONENTS
 
 CHANNELS = 64
@@ -82,13 +83,12 @@ def _seen_correlation(
 def channel_spreads(rows: Float[Array, "n d"]) -> Float[Array, " strong"]:
     """Return the standard deviations, largest first, of the channels that hold all but 0.1 % of the variance."""
     variances = np.sort(rows.var(axis=0))[::-1]
-    return np.sqrt(variances[: _strong(variances)])
+    return np.sqrt(variances[: components_for(variances, 1 - LEFT_OUT)])
 
 
 def channels_used(rows: Float[Array, "n d"]) -> int:
     """Return how many channels hold 99 % of the variance, and 64 where they are fewer."""
-    upto = np.cumsum(np.sort(rows.var(axis=0))[::-1])
-    return max(CHANNELS, int(np.searchsorted(upto, USED * upto[-1])) + 1)
+    return max(CHANNELS, components_for(rows.var(axis=0), USED))
 
 
 def fewer(spreads: Float[Array, " channels"], most: int) -> Float[Array, " some"]:
@@ -101,12 +101,6 @@ def fewer(spreads: Float[Array, " channels"], most: int) -> Float[Array, " some"
     loud = np.sort(spreads)[::-1][: most // AS_THEY_ARE]
     rest = max(0.0, float(np.sum(spreads**2) - np.sum(loud**2)))
     return np.append(loud, np.full(most - len(loud), np.sqrt(rest / (most - len(loud)))))
-
-
-def _strong(variances: Float[Array, " d"]) -> int:
-    """Return how many of the sorted variances hold all but a thousandth of their sum."""
-    upto = np.cumsum(variances)
-    return int(np.searchsorted(upto, (1 - LEFT_OUT) * upto[-1])) + 1
 
 
 # Random curves
@@ -203,7 +197,7 @@ def with_channels_of(
     """
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     order = np.argsort(spread)[::-1]
-    strong_channels, weak_channels = np.split(order, [_strong(spread[order] ** 2)])
+    strong_channels, weak_channels = np.split(order, [components_for(spread**2, 1 - LEFT_OUT)])
     still = np.sqrt(np.sum(mean[weak_channels] ** 2) + np.sum(spread[weak_channels] ** 2))
     for _ in range(draws):
         moving = mean[strong_channels] + spread[strong_channels] * smooth_noise(

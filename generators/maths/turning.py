@@ -145,15 +145,11 @@ def look_back(scores: Float[Array, "rows c"], k: int) -> LookBack:
     errors = look_back_residuals(scores, k)
     left = {name: float(values.sum()) for name, values in errors.of.items()}
     spread = float(errors.spread.sum())
-    r2 = {name: 1 - residual / spread if spread else 0.0 for name, residual in left.items()}
     return LookBack(
-        k,
-        r2["rotation"],
-        r2["affine"],
-        r2["identity"],
-        r2["translation"],
-        gain_over(left["rotation"], left["identity"], spread),
-        _tokens_per_turn(rotation_onto(scores[k:], scores[:-k]), k),
+        k=k,
+        gain=gain_over(left["rotation"], left["identity"], spread),
+        tokens_per_turn=_tokens_per_turn(rotation_onto(scores[k:], scores[:-k]), k),
+        **{f"r2_{name}": 1 - residual / spread if spread else 0.0 for name, residual in left.items()},
     )
 
 

@@ -1,13 +1,12 @@
 """Curves with known answers: rows by position."""
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 
 from generators.findings.plantings import coil
-from tests.synthetic import autoregressive, line, random_walk
+from tests.synthetic import autoregressive, line, random_walk, smoothed_noise
 
 Array = np.ndarray
-__all__ = ["autoregressive", "chirp", "circle", "coil", "embedded", "line", "random_walk", "sinusoidal", "smoothed"]
+__all__ = ["autoregressive", "circle", "coil", "embedded", "line", "random_walk", "smoothed_noise"]
 
 
 def circle(n: int, turns: float, phase: float = 0.0) -> Array:
@@ -16,27 +15,8 @@ def circle(n: int, turns: float, phase: float = 0.0) -> Array:
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-def chirp(n: int, first: float, last: float) -> Array:
-    """Return a circle whose pace rises evenly from `first` to `last` turns per context."""
-    t = np.arange(n) / n
-    angle = 2 * np.pi * (first * t + (last - first) * t**2 / 2)
-    return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
-def sinusoidal(n: int, d: int) -> Array:
-    """Return the position table of Vaswani et al., 2017: circles of geometric periods."""
-    angle = np.outer(np.arange(n), 10_000.0 ** -(np.arange(0, d, 2) / d))
-    return np.hstack([np.sin(angle), np.cos(angle)])
-
-
 def embedded(curve: Array, d: int, noise: float = 0.0, seed: int = 0, away: float = 0.1) -> Array:
     """Return a curve in random directions of d channels, `away` from the origin in each, with noise in all."""
     rng = np.random.default_rng(seed)
     directions = np.linalg.qr(rng.standard_normal((d, curve.shape[1])))[0]
     return away + curve @ directions.T + noise * rng.standard_normal((len(curve), d))
-
-
-def smoothed(n: int, d: int, seed: int, width: float) -> Array:
-    before = int(4 * width) + 1
-    noise = np.random.default_rng(seed).standard_normal((n + 2 * before, d))
-    return gaussian_filter1d(noise, width, axis=0)[before:-before]

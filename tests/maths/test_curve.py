@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import cosine_similarity
 
 from generators.maths import curve
 from tests.maths import shapes
@@ -28,9 +29,9 @@ def test_components_without_variance_are_left_out(d):
     assert found.energy == pytest.approx(np.sum(found.values**2))
 
 
-def test_rows_that_are_all_alike_have_no_components():
+def test_rows_that_are_all_alike_have_no_components_and_no_shares():
     assert curve.principal_scores(np.ones((20, 4)), 8).values.shape == (20, 0)
-    assert curve.leading_axes(np.zeros((20, 4)), 3).shape == (4, 0)
+    assert curve.explained_variance(np.ones((20, 3))) is curve.energy_share(np.zeros((20, 3)), 2) is None
 
 
 def test_explained_variance_against_the_spectrum():
@@ -41,36 +42,21 @@ def test_explained_variance_against_the_spectrum():
     assert curve.energy_share(rows, 2) == pytest.approx(np.sum(s[:2] ** 2) / np.sum(s**2))
 
 
-def test_nothing_has_no_shares():
-    assert curve.explained_variance(np.ones((20, 3))) is None
-    assert curve.energy_share(np.zeros((20, 3)), 2) is None
-
-
 def test_fraying_is_what_the_start_costs_beyond_the_end():
     rows = shapes.embedded(shapes.coil(600, 4), 40, noise=0.01)
     assert curve.fraying(rows) == pytest.approx(0, abs=0.01)
     frayed = rows.copy()
     frayed[:100] += np.random.default_rng(1).standard_normal((100, 40))
-    s_late = np.linalg.svd(frayed[100:] - frayed[100:].mean(0), compute_uv=False) ** 2
-    s_start = np.linalg.svd(frayed[1:501] - frayed[1:501].mean(0), compute_uv=False) ** 2
-    expected = s_late[:3].sum() / s_late.sum() - s_start[:3].sum() / s_start.sum()
+    expected = curve.explained_variance(frayed[100:]) - curve.explained_variance(frayed[1:501])
     assert curve.fraying(frayed) == pytest.approx(expected)
     assert curve.fraying(frayed) > 0.5
     assert curve.fraying(frayed[::-1]) < -0.5
 
 
-def test_as_many_rows_are_dropped_at_either_end():
-    stored = np.arange(321)
-    late, without_end = stored[curve.late_rows(321)], stored[curve.rows_without_end(321)]
-    assert late.tolist() == list(range(100, 321))
-    assert without_end.tolist() == list(range(1, 222))
-    assert len(late) == len(without_end)
-
-
-def test_a_short_curve_has_no_start_to_leave_out():
+def test_as_many_rows_are_dropped_at_either_end_of_a_curve_that_is_long_enough():
+    assert (curve.late_rows(321), curve.rows_without_end(321)) == (slice(100, 321), slice(1, 222))
+    assert (curve.late_rows(199), curve.late_rows(200)) == (slice(1, 199), slice(100, 200))
     assert curve.fraying(np.random.default_rng(0).standard_normal((199, 8))) is None
-    assert curve.late_rows(199) == slice(1, 199)
-    assert curve.late_rows(200) == slice(100, 200)
 
 
 # Outliers, steps, norms
@@ -96,20 +82,14 @@ def test_planted_outliers_are_found(at):
 def test_an_outlier_exceeds_five_median_distances(distance, outliers):
     rows = np.append(-distance, np.arange(20.0))[:, None]
     found, relative = curve.outlier_positions(rows)
-    assert found.tolist() == outliers
-    assert relative[0] == distance
+    assert (found.tolist(), relative[0]) == (outliers, distance)
 
 
-def test_two_rows_far_out_together_are_near_to_each_other():
+def test_two_rows_far_out_together_and_identical_rows_are_no_outliers():
     rows = np.arange(20.0)[:, None]
     rows[[9, 10]] += 1000
-    assert curve.outlier_positions(rows)[0].tolist() == []
-
-
-def test_identical_rows_are_no_outliers():
-    found, relative = curve.outlier_positions(np.ones((20, 3)))
-    assert found.tolist() == []
-    assert not relative.any()
+    assert not len(curve.outlier_positions(rows)[0])
+    assert not curve.outlier_positions(np.ones((20, 3)))[1].any()
 
 
 @pytest.mark.parametrize(
@@ -129,21 +109,9 @@ def test_the_longest_run_without_an_outlier(outliers, run):
     assert curve.longest_run(10, np.array(outliers, int)) == slice(*run)
 
 
-def test_step_lengths():
-    np.testing.assert_allclose(curve.step_lengths(np.array([[0.0, 0], [3, 4], [3, 4], [3, 5]])), [5, 0, 1])
-
-
-def test_norm_cv_is_of_late_rows_that_are_no_outliers():
-    rows = np.ones((300, 2)) * np.where(np.arange(300) % 2, 1.0, 3.0)[:, None]
-    rows[:100] *= 7
-    rows[200] *= 100
-    assert curve.norm_cv(rows, np.array([200])) == pytest.approx(0.5, abs=0.01)
-    assert curve.norm_cv(np.ones((300, 2)), np.array([], int)) == pytest.approx(0, abs=1e-12)
-    assert curve.norm_cv(np.zeros((300, 2)), np.array([], int)) == 0
-
-
-def test_late_rows_that_are_all_outliers_count_after_all():
+def test_norms_of_late_rows_that_are_all_outliers_or_zeros_have_a_variation():
     assert curve.late_positions(20, np.arange(1, 20)).tolist() == list(range(1, 20))
+    assert curve.norm_cv(np.zeros((300, 2)), np.array([], int)) == 0
 
 
 # Waves
@@ -154,12 +122,10 @@ def plain_wave(score):
     n = len(score)
     t = np.arange(n)
     windowed = score * (0.5 - 0.5 * np.cos(2 * np.pi * t / (n - 1)))
-    power = {
-        f: sum(windowed * np.cos(2 * np.pi * f * t / n)) ** 2 + sum(windowed * np.sin(2 * np.pi * f * t / n)) ** 2
-        for f in range(1, n // 2 + 1)
-    }
-    peak = max(power, key=power.__getitem__)
-    return peak, sum(v for f, v in power.items() if abs(f - peak) <= 2) / sum(power.values())
+    frequencies = np.arange(1, n // 2 + 1)
+    power = np.abs(np.exp(-2j * np.pi * np.outer(frequencies, t) / n) @ windowed) ** 2
+    peak = frequencies[power.argmax()]
+    return peak, power[abs(frequencies - peak) <= 2].sum() / power.sum()
 
 
 @pytest.mark.parametrize("n", [15, 100, 127])
@@ -168,17 +134,9 @@ def test_waves_match_an_explicit_fourier_sum(n):
     scores = 10 + np.cumsum(rng.standard_normal((n, 4)), axis=0) + rng.standard_normal((n, 4))
     for score, wave in zip(scores.T, curve.waves(scores), strict=True):
         cycles, share = plain_wave(score)
-        assert wave.cycles == cycles
-        assert wave.period_tokens == n / cycles
+        assert (wave.cycles, wave.period_tokens) == (cycles, n / cycles)
         assert wave.share == pytest.approx(share)
-
-
-def test_a_score_of_zeros_has_share_0():
-    (wave,) = curve.waves(np.zeros((50, 1)))
-    assert wave.share == 0
-
-
-# Roughness
+    assert curve.waves(np.zeros((50, 1)))[0].share == 0
 
 
 def plain_roughness(rows, block):
@@ -199,27 +157,11 @@ def test_roughness_is_none_without_a_curve(rows):
     assert curve.roughness(rows, 1) is None
 
 
-# Cosines
-
-
-def test_cosine_by_offset_pair_by_pair():
+def test_cosines_pair_by_pair():
     rows = np.random.default_rng(0).standard_normal((30, 5)) + 0.5
-    for k, value in enumerate(curve.cosine_by_offset(rows, 15)):
-        cosines = [
-            rows[i] @ rows[i + k] / np.sqrt((rows[i] @ rows[i]) * (rows[i + k] @ rows[i + k])) for i in range(30 - k)
-        ]
-        assert value == pytest.approx(np.mean(cosines))
-
-
-def test_cosine_matrix_takes_every_step():
-    rows = np.random.default_rng(0).standard_normal((10, 4))
-    found = curve.cosine_matrix(rows, 3)
-    assert found.shape == (4, 4)
-    a, b = rows[3], rows[9]
-    assert found[1, 3] == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-    np.testing.assert_allclose(np.diag(found), 1)
-
-
-def test_a_row_of_zeros_has_cosine_0():
+    cosines = cosine_similarity(rows)
+    found = curve.cosine_by_offset(rows, 15)
+    np.testing.assert_allclose(found, [np.diagonal(cosines, k).mean() for k in range(16)])
+    np.testing.assert_allclose(curve.cosine_matrix(rows, 4), cosines[::4, ::4])
     rows = np.array([[1.0, 0], [0, 0], [1, 0]])
     np.testing.assert_allclose(curve.cosine_by_offset(rows, 2), [2 / 3, 0, 1], atol=1e-15)

@@ -9,28 +9,8 @@ from generators.maths.kernels import (
     by_head,
     kernel_of,
     layer_norm,
-    positional_kernel,
     uniform_kernel,
 )
-
-
-def test_queries_before_100_are_left_out_of_long_contexts():
-    """Only later queries look back by one; the first hundred look at themselves."""
-    n = 300
-    keys = np.eye(n, dtype=np.float32)
-    queries = np.vstack([keys[:100], keys[99:-1]]) * 50
-    kernel = positional_kernel(queries, keys, Scoring(True))
-    assert (kernel.peak, kernel.at(1), kernel.at(0)) == (1, pytest.approx(1), pytest.approx(0))
-    short = positional_kernel(queries[:199, :199], keys[:199, :199], Scoring(True))
-    assert short.at(0) == pytest.approx(99 / 198)
-    assert short.at(1) == pytest.approx(99 / 198)
-
-
-def test_scores_of_any_size_give_a_softmax():
-    keys = np.eye(20, dtype=np.float32)
-    kernel = positional_kernel(1e20 * np.roll(keys, -1, axis=0), keys, Scoring(False))
-    assert kernel.at(-1) == pytest.approx(1)
-    assert np.isfinite(kernel.mean).all()
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -52,8 +32,7 @@ def test_attention_is_averaged_by_offset_over_the_queries_that_count(n, first, c
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_windows_caps_and_biases_are_what_they_say(causal):
-    """One score at a time: capped, then biased by its offset, and only of keys that are seen."""
+def test_scores_are_capped_then_biased_by_offset_and_only_of_keys_that_are_seen(causal):
     n, window, cap = 9, 4, 1.5
     rng = np.random.default_rng(3)
     queries, keys = 2 * rng.standard_normal((2, n, 5))

@@ -115,12 +115,6 @@ def test_best_match_of_output_embeddings_like_the_inputs(noise):
     check_best(E, U.astype(np.float64))
 
 
-def test_best_match_reads_float64():
-    E = matrix("power law", (333, 40), dtype=np.float64)
-    E[7] = E[3] * (1 + 1e-12)
-    check_best(E)
-
-
 def test_what_is_not_distinguished_in_float32_is_in_float64():
     E = matrix("gaussian", (200, 32), dtype=np.float64)
     E[100:110] = E[5] * (1 + 1e-10 * np.arange(10)[:, None])

@@ -1,3 +1,5 @@
+from itertools import count
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -29,15 +31,9 @@ def test_values_of_the_null_pass_as_often_as_they_may(sense):
 
 
 def test_draws_end_with_the_tenth_that_reaches_the_value():
-    made = []
-
-    def draw():
-        for number in range(MOST):
-            made.append(number)
-            yield float(number % 2)
-
-    np.testing.assert_array_equal(draws_until_known(draw(), 1.0), [0.0, 1.0] * 10)
-    assert len(made) == 20
+    draws = (float(number % 2) for number in count())
+    np.testing.assert_array_equal(draws_until_known(draws, 1.0), [0.0, 1.0] * 10)
+    assert next(draws) == 0.0  # the 21st: none was made and left unused
 
 
 def test_a_value_that_none_reaches_gets_all_draws():

@@ -2,7 +2,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.linalg
 
 from generators.maths import curve, turning
 from tests.maths import shapes
@@ -34,14 +33,8 @@ def plain_planes(scores, energy):
             steps = [np.angle(b / a) for a, b in pairwise(z)]
             net = abs(sum(steps))
             radius = np.abs(z)
-            found.append(
-                (
-                    sum(radius**2) / energy,
-                    net / 2 / np.pi,
-                    net / sum(map(abs, steps)),
-                    np.std(radius) / np.mean(radius),
-                )
-            )
+            steadiness, radius_cv = net / sum(map(abs, steps)), np.std(radius) / np.mean(radius)
+            found.append((sum(radius**2) / energy, net / 2 / np.pi, steadiness, radius_cv))
     return sorted(found, key=lambda plane: -plane[0] * plane[1] * plane[2])
 
 
@@ -54,12 +47,9 @@ def test_planes_as_the_eigenvectors_of_the_rotation_give_them(components):
     expected = plain_planes(scores, 2 * np.sum(scores**2))
     assert len(found) == len(expected)
     for plane, (share, turns, steadiness, radius_cv) in zip(found, expected, strict=True):
-        assert plane.share == pytest.approx(share)
-        assert plane.share_of_scores == pytest.approx(2 * share)
-        assert plane.turns == pytest.approx(turns)
-        assert plane.steadiness == pytest.approx(steadiness)
-        assert plane.radius_cv == pytest.approx(radius_cv)
-        assert plane.tokens_per_turn == pytest.approx((N - 1) / turns)
+        assert (plane.share, plane.share_of_scores) == pytest.approx((share, 2 * share))
+        assert (plane.turns, plane.tokens_per_turn) == pytest.approx((turns, (N - 1) / turns))
+        assert (plane.steadiness, plane.radius_cv) == pytest.approx((steadiness, radius_cv))
         assert plane.winding == pytest.approx(share * turns * steadiness)
         np.testing.assert_allclose(plane.axes.T @ plane.axes, np.eye(2), atol=1e-12)
     assert turning.winding(found) == found[0].winding
@@ -75,8 +65,7 @@ def test_a_planted_helix_turns_once_per_turn(turns, axis):
     assert first.radius_cv < 0.2
 
 
-def test_two_circles_that_components_mix_are_two_planes():
-    """Equal variances: principal components are any mixture of both circles."""
+def test_two_circles_of_equal_variance_that_components_mix_are_two_planes():
     rows = shapes.embedded(np.hstack([shapes.circle(N, 9), shapes.circle(N, 5)]), 48, noise=0.02)
     found = planes_of(rows)
     components = np.vstack([plane.axes.T for plane in found[:2]])
@@ -93,26 +82,6 @@ def test_two_circles_of_one_pace_turn_as_many_times_wherever_the_planes_are_cut(
     assert turning.winding(planes_of(rows)) == pytest.approx(6, rel=0.05)
 
 
-@pytest.mark.parametrize(("first", "last"), [(2, 8), (2, 20), (30, 1)])
-def test_a_chirp_winds_at_any_pace(first, last):
-    plane, *_ = planes_of(shapes.embedded(shapes.chirp(N, first, last), 48, noise=0.01))
-    assert plane.turns == pytest.approx((first + last) / 2, rel=0.05)
-    assert plane.share > 0.95
-    assert plane.steadiness > 0.95
-
-
-def test_the_sinusoidal_table_turns_in_many_planes_none_of_which_holds_much():
-    """Its leading components are the slow circles; taken together, its circles wind more than once."""
-    table = shapes.sinusoidal(512, 64)
-    scores = curve.principal_scores(table, 64)
-    found = turning.planes(scores.values, scores.energy)
-    steady = [plane for plane in found if plane.steadiness > 0.9 and plane.turns > 1]
-    assert len(steady) >= 10
-    expected = [512 / (2 * np.pi) * 10_000 ** -(j / 32) for j in range(10)]
-    np.testing.assert_allclose(sorted((plane.turns for plane in steady), reverse=True)[:10], expected, rtol=0.03)
-    assert turning.winding(found) < 10 < sum(plane.winding for plane in found)
-
-
 LINE, THERE = shapes.line(N), shapes.circle(N, 6)[: N // 2]
 
 
@@ -120,24 +89,16 @@ LINE, THERE = shapes.line(N), shapes.circle(N, 6)[: N // 2]
     (shapes.embedded(LINE, 48), 0.75),
     (shapes.embedded(np.hstack([LINE, LINE**2]), 48), 0.75),  # a parabola bends
     (shapes.embedded(np.vstack([THERE, THERE[::-1]]), 16, noise=0.01), 0.1),  # half way and back
-    *((np.random.default_rng(seed).standard_normal((N, 48)), 0.9) for seed in range(3)),
-    *((shapes.random_walk(N, 48, seed), 0.9) for seed in range(3)),
-    *((shapes.autoregressive(N, 48, seed, 0.9), 0.9) for seed in range(3)),
-    *((shapes.smoothed(N, 48, seed, 20), 0.9) for seed in range(3)),
+    (shapes.random_walk(N, 48, 0), 0.9),
 ])  # fmt: skip
 def test_what_does_not_turn_does_not_wind(rows, most):
     assert turning.winding(planes_of(rows)) < most
 
 
-def test_a_curve_of_one_direction_or_none_has_no_planes():
-    assert turning.planes(shapes.line(30)) == ()
-    assert turning.planes(np.zeros((30, 0)), 0.0) == ()
+def test_a_curve_of_one_direction_or_none_has_no_planes_nor_have_half_turns():
+    assert turning.planes(shapes.line(30)) == turning.planes(np.zeros((30, 0)), 0.0) == ()
     assert turning.winding(()) == 0
-
-
-def test_alternating_rows_turn_by_half_a_turn_in_no_plane():
     assert turning.rotation_planes(-np.eye(2)) == []
-    assert turning.winding(planes_of(shapes.embedded(np.tile([[1.0], [-1]], (50, 1)), 8))) == 0
 
 
 def test_angle_steps_take_the_short_way():
@@ -146,35 +107,21 @@ def test_angle_steps_take_the_short_way():
     np.testing.assert_allclose(steps, [2 * np.pi - 6, 1, 4.5 - 2 * np.pi])
 
 
-def test_turning_and_moving_the_whole_curve_changes_nothing():
-    rows = shapes.embedded(shapes.coil(N, 4), 30, noise=0.1)
-    turned = rows @ scipy.linalg.qr(np.random.default_rng(3).standard_normal((30, 30)))[0] + 7
-    for a, b in zip(planes_of(rows)[:2], planes_of(turned)[:2], strict=True):
-        assert a.winding == pytest.approx(b.winding)
-    for a, b in zip(looks_of(rows), looks_of(turned), strict=True):
-        assert a.gain == pytest.approx(b.gain)
-
-
 # Looking back
 
 
 def plain_look_back(scores, k):
-    """Return R^2 of rotation, affine map, standing still and translation, pair by pair of rows."""
-    n = len(scores)
-    half = (n - k) // 2
-    sides = [list(range(half)), list(range(half + k, n))]
+    """Return R^2 of rotation, affine map, standing still and translation."""
+    half = (len(scores) - k) // 2
+    sides = scores[:half], scores[half + k :]
     left, spread = np.zeros(4), 0.0
     for fitted, tested in (sides, sides[::-1]):
-        x, y = (np.array([scores[t - back] for t in fitted if t - k in fitted]) for back in (0, k))
+        (x, y), (now, target) = ((side[k:], side[:-k]) for side in (fitted, tested))
         u, _, vt = np.linalg.svd(x.T @ y)
-        affine = np.linalg.pinv(np.hstack([x, np.ones((len(x), 1))])) @ y
-        shift = y.mean(0) - x.mean(0)
-        targets = [scores[t - k] for t in tested if t - k in tested]
-        for t, target in zip([t for t in tested if t - k in tested], targets, strict=True):
-            now = scores[t]
-            guesses = (now @ u @ vt, np.append(now, 1) @ affine, now, now + shift)
-            left += [np.sum((target - guess) ** 2) for guess in guesses]
-            spread += np.sum((target - np.mean(targets, 0)) ** 2)
+        affine = np.linalg.pinv(np.column_stack([x, np.ones(len(x))])) @ y
+        guesses = (now @ u @ vt, np.column_stack([now, np.ones(len(now))]) @ affine, now, now + (y - x).mean(0))
+        left += [np.sum((target - guess) ** 2) for guess in guesses]
+        spread += np.sum((target - target.mean(0)) ** 2)
     return 1 - left / spread
 
 
@@ -185,25 +132,10 @@ def test_look_back_matches_procrustes_and_least_squares_across_halves(k, compone
     scores = np.cumsum(rng.standard_normal((231, components)), axis=0) * np.linspace(3, 1, components)
     scores -= scores.mean(0)
     rotation, affine, identity, translation = plain_look_back(scores, k)
-
     found = turning.look_back(scores, k)
-
-    assert found.k == k
-    assert found.r2_rotation == pytest.approx(rotation)
-    assert found.r2_affine == pytest.approx(affine)
-    assert found.r2_identity == pytest.approx(identity)
-    assert found.r2_translation == pytest.approx(translation)
+    assert (found.r2_rotation, found.r2_affine) == pytest.approx((rotation, affine))
+    assert (found.r2_identity, found.r2_translation) == pytest.approx((identity, translation))
     assert found.gain == pytest.approx(1 - (1 - rotation) / (1 - identity))
-
-
-@pytest.mark.parametrize(("n", "k"), [(100, 1), (101, 5), (100, 10)])
-def test_no_row_of_one_half_is_within_k_of_the_other(n, k):
-    errors = turning.look_back_residuals(np.random.default_rng(0).standard_normal((n, 3)), k)
-    first, second = errors.rows[: len(errors.rows) // 2], errors.rows[len(errors.rows) // 2 :]
-    assert len(first) == len(second) or len(first) + 1 == len(second)
-    assert first.min() == k
-    assert second.max() == n - 1
-    assert (second.min() - k) - first.max() == k + 1
 
 
 @pytest.mark.parametrize(("k", "turns"), [(1, 4), (10, 4), (10, 7), (5, -20)])
@@ -214,13 +146,6 @@ def test_looking_back_on_circles_is_a_rotation_that_carries_over(k, turns):
     np.testing.assert_allclose(found.tokens_per_turn, sorted([N / abs(turns), N / 9]), rtol=1e-3)
 
 
-def test_looking_back_on_a_line_is_a_translation():
-    (one, *_) = looks_of(shapes.embedded(shapes.line(N), 8))
-    assert one.r2_translation == pytest.approx(1)
-    assert one.gain == pytest.approx(0)
-    assert one.tokens_per_turn == ()
-
-
 def test_the_median_gain_of_known_curves():
     def gain(rows):
         return turning.median_gain(looks_of(rows))
@@ -229,14 +154,7 @@ def test_the_median_gain_of_known_curves():
     assert gain(shapes.embedded(shapes.line(N), 40)) < 0.1
     assert abs(gain(np.random.default_rng(0).standard_normal((2000, 40)))) < 0.05
     assert gain(shapes.random_walk(N, 40, 0)) < 0.1
-    assert gain(shapes.smoothed(N, 40, 0, 5)) < 0.1
-
-
-def test_a_curve_that_comes_back_after_k_gains_nothing():
-    noise = 0.05 * np.random.default_rng(0).standard_normal((N, 2))
-    found = turning.look_back(shapes.circle(N, N / 10) + noise, 10)
-    assert found.r2_identity > 0.98
-    assert found.gain < 0.25
+    assert gain(shapes.smoothed_noise(N, 40, 0, 5)) < 0.1
 
 
 def test_a_curve_that_does_not_move_gains_nothing():

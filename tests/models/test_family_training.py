@@ -3,28 +3,24 @@
 These need PyTorch; `make test-training` runs them in `.venv-train`.
 """
 
-import importlib
 import json
 import math
-import os
 import signal
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from models.training.stdlib_family.card import FOLDER
 from models.training.stdlib_family.members import MEMBERS, RECIPE, FamilyMember, named
-from tests.conftest import ROOT
-from tests.models.little_library import KILLED, NEVER
+from tests.models.conftest import KILLED, NEVER, trained
 
 pytestmark = pytest.mark.training
 
 STEPS, STOP = 60, 50
 TWICE = ("rotary", "rank-three")
+BUILDS_ALIBI = {"alibi-falcon": "build_alibi_tensor", "alibi": "build_mpt_alibi_tensor"}
 SMALL = replace(RECIPE, n_layer=2, n_head=2, d_model=16, n_ctx=32, batch=2, steps=4)
 # One window a step; notes, measures and saves every 20 steps.
 CODE = f"""{KILLED}
@@ -43,7 +39,6 @@ def _one_thread():
 
 
 def small(member: FamilyMember) -> FamilyMember:
-    """The member at sizes at which a step takes no time, and a context of its own if it had one."""
     short = replace(SMALL, n_ctx=8) if member.recipe.n_ctx < RECIPE.n_ctx else SMALL
     return replace(member, recipe=replace(short, seed=member.recipe.seed, weight_decay=member.recipe.weight_decay))
 
@@ -62,53 +57,21 @@ def logits(model):
         return model(ids, use_cache=False).logits
 
 
-def trained(library: Path, names: tuple[str, ...], work: Path, out: Path, kill_at: int = NEVER):
-    places = ("--library", library, "--work", work, "--out", out)
-    command = [sys.executable, "-c", CODE, kill_at, *names, "--steps", STEPS, *places]
-    environment = {**os.environ, "COLUMNS": "400"}
-    return subprocess.run(list(map(str, command)), cwd=ROOT, env=environment, capture_output=True, text=True)
-
-
-def test_what_knows_no_position_by_a_table_starts_as_the_gpt2_without_one():
-    """Turned by no angle, NeoX computes what GPT-2 does at P = 0; so does Falcon with slopes of zero."""
-    import torch
-
-    without = logits(start("none"))
-    rotary = start("rotary")
-    assert not torch.equal(logits(rotary), without)
-    rotary.gpt_neox.rotary_emb.inv_freq.zero_()
-    assert torch.allclose(logits(rotary), without, atol=1e-6)
-
-
 # MPT computes GELU exactly, GPT-2 by tanh.
-@pytest.mark.parametrize(
-    ("name", "module", "build", "near"),
-    [("alibi-falcon", "falcon", "build_alibi_tensor", 1e-6), ("alibi", "mpt", "build_mpt_alibi_tensor", 2e-4)],
-)
-def test_alibi_starts_as_the_gpt2_without_a_table(monkeypatch, name, module, build, near):
+@pytest.mark.parametrize(("name", "near"), [("rotary", 1e-6), ("alibi-falcon", 1e-6), ("alibi", 2e-4)])
+def test_what_knows_no_position_by_a_table_starts_as_the_gpt2_without_one(monkeypatch, name, near):
+    """Turned by no angle, NeoX computes what GPT-2 does at P = 0; so do Falcon and MPT with slopes of zero."""
     import torch
 
-    modeling = importlib.import_module(f"transformers.models.{module}.modeling_{module}")
-    without, alibi = logits(start("none")), start(name)
-    assert (logits(alibi) - without).abs().max() > 100 * near
-    sloped = getattr(modeling, build)
-    monkeypatch.setattr(modeling, build, lambda *a, **k: 0 * sloped(*a, **k))
-    assert torch.allclose(logits(alibi), without, atol=near)
-
-
-def test_alibi_has_the_slopes_of_its_paper():
-    """What a score loses per token, with all queries and keys at zero: 1/4, 1/16, 1/64 and 1/256."""
-    import torch
-
-    alibi = start("alibi")
-    weights = []
-    attention = alibi.transformer.blocks[0].attn
-    torch.nn.init.zeros_(attention.Wqkv.weight)
-    attention.register_forward_hook(lambda _, args, output: weights.append(output[1]))
-    logits(alibi)
-    lost = -torch.diff(weights[0][0, :, -1].log().flip(-1), dim=-1)
-    slopes = np.array([[1 / 4], [1 / 16], [1 / 64], [1 / 256]])
-    assert lost[:, :8].numpy() == pytest.approx(slopes.repeat(8, 1), rel=1e-3)
+    without, ours = logits(start("none")), start(name)
+    assert (logits(ours) - without).abs().max() > 100 * near
+    if name == "rotary":
+        ours.gpt_neox.rotary_emb.inv_freq.zero_()
+    else:
+        modeling, build = sys.modules[type(ours).__module__], BUILDS_ALIBI[name]
+        sloped = getattr(modeling, build)
+        monkeypatch.setattr(modeling, build, lambda *a, **k: 0 * sloped(*a, **k))
+    assert torch.allclose(logits(ours), without, atol=near)
 
 
 def test_all_that_is_no_position_starts_the_same():
@@ -145,7 +108,6 @@ def test_rank_three_starts_nearest_to_the_learned_start():
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
 def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path, capfd):
-    """At a small size: its loss is a number, what is held stays, and its files give the numbers that it gave."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -181,37 +143,25 @@ def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path,
         assert sizes[3] < 0.01 * sizes[2]  # what float16 rounds
 
 
-def test_two_members_trained_twice_have_the_same_losses(library, tmp_path):
-    """The second time both are killed ten steps after a checkpoint, and go on."""
-    once, again = tmp_path / "once", tmp_path / "again"
-    run = trained(library, TWICE, tmp_path / "work-once", once)
-    assert run.returncode == 0, run.stderr
+def test_two_members_go_on_where_they_were_and_are_written(library, tmp_path):
+    """Both are killed ten steps after a checkpoint. That the losses are the same: test_training.py."""
+    given = ("--steps", STEPS, "--library", library, "--work", tmp_path / "work", "--out", tmp_path / "out")
     for name in TWICE:
-        run = trained(library, (name,), tmp_path / "work", again, kill_at=STOP)
+        run = trained(CODE, STOP, name, *given)
         assert run.returncode == -signal.SIGKILL, run.stderr
-    run = trained(library, TWICE, tmp_path / "work", again)
+    run = trained(CODE, NEVER, *TWICE, *given)
     assert run.returncode == 0, run.stderr
-    assert all(f"{name}: going on from step 40." in run.stderr for name in TWICE)
+    assert (tmp_path / "out" / "README.md").is_file()
     for name in TWICE:
-        files = {path.name: path.read_bytes() for path in (once / name).iterdir()}
-        assert files == {path.name: path.read_bytes() for path in (again / name).iterdir()}
-        record = json.loads(files["training.json"])
+        assert f"{name}: going on from step 40." in run.stderr
+        record = json.loads((tmp_path / "out" / name / "training.json").read_text())
         assert [step for step, _ in record["losses"]] == [20, 40, 60]
         assert record["losses"][-1][1] < record["losses"][0][1]
         assert np.mean(record["held_out_window_losses"]) == pytest.approx(record["held_out_loss"], rel=0.01)
-    assert (once / "README.md").read_bytes() == (again / "README.md").read_bytes()
-
-
-def test_no_such_member_is_a_sentence(library, tmp_path):
-    run = trained(library, ("rotery",), tmp_path, tmp_path)
-    assert run.returncode == 2
-    assert "stdlib-family has no member 'rotery'; it has learned, none, rotary" in run.stderr
-    assert "Traceback" not in run.stderr
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
 def test_a_published_member_loads_and_has_the_loss_that_its_record_says(member):
-    """Of its first windows, as the first of the held-out text is read."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -219,8 +169,6 @@ def test_a_published_member_loads_and_has_the_loss_that_its_record_says(member):
     from models.training.losses import token_losses
 
     folder = FOLDER / member.name
-    if not (folder / "training.json").is_file():
-        pytest.skip(f"{member.name} isn't trained yet: make stdlib-family SCHEME={member.name}")
     record = json.loads((folder / "training.json").read_text())
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     assert model.num_parameters() == record["parameters"]

@@ -1,26 +1,20 @@
-"""How the atlas's own model is trained: the same each time, stopped or not, and it loads where GPT-2s load.
+"""How the atlas's own model is trained: the same each time, stopped or not. It loads as the family's members do.
 
 These need PyTorch; `make test-training` runs them in `.venv-train`.
 """
 
 import json
-import logging
-import os
 import pickle
-import re
 import signal
-import subprocess
-import sys
 import sysconfig
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tests.conftest import ROOT
-from tests.models.little_library import HELD_OUT, KILLED, MODULES, NEVER
+from tests.models.conftest import HELD_OUT, KILLED, MODULES, NEVER
+from tests.models.conftest import trained as trained_by
 
 pytestmark = pytest.mark.training
 
@@ -39,14 +33,10 @@ def train(library, tmp_path_factory):
     """Return a function that runs the training; it gives the process's outcome and where the model is."""
     pytest.importorskip("torch", reason="PyTorch isn't installed here: make test-training")
 
-    def run(work: Path, *options: object, kill_at: int = NEVER) -> tuple[subprocess.CompletedProcess, Path]:
+    def run(work: Path, *options: object, kill_at: int = NEVER):
         out = tmp_path_factory.mktemp("out")
-        places = ("--library", library, "--work", work, "--out", out)
-        command = [sys.executable, "-c", CODE, kill_at, "--steps", STEPS, "--threads", 1, *places, *options]
-        environment = {**os.environ, "COLUMNS": "400"}  # rich breaks no line
-        return subprocess.run(
-            list(map(str, command)), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-        ), out
+        given = ("--steps", STEPS, "--threads", 1, "--library", library, "--work", work, "--out", out)
+        return trained_by(CODE, kill_at, *given, *options), out
 
     return run
 
@@ -68,7 +58,6 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_stopped_or_not_the_model_is_the_same_to_the_bit(train, trained, tmp_path):
-    """Killed at step 7, it goes on from step 5, in other processes: the same seed twice gives the same bytes too."""
     run, out = train(tmp_path, kill_at=7)
     assert run.returncode == -signal.SIGKILL
     assert files(out) == {}
@@ -95,7 +84,6 @@ def test_all_files_of_the_model_are_written(trained):
 
 
 def test_the_trajectory_ends_with_the_model_and_changes_nothing(train, trained, tmp_path):
-    """Killed at step 7, it writes the steps after its checkpoint again, and the first ones stay."""
     trajectory = tmp_path / "trajectory"
     run, _ = train(tmp_path / "work", "--trajectory", trajectory, kill_at=7)
     assert {path.name for path in trajectory.iterdir()} == {f"step-{step}" for step in range(8)}
@@ -111,7 +99,6 @@ def test_the_trajectory_ends_with_the_model_and_changes_nothing(train, trained, 
 
 
 def test_the_held_out_loss_is_that_of_a_plain_loop(trained):
-    """The held-out loss, window by window, is what each token's own context gives, one by one."""
     import torch
     from tokenizers import Tokenizer
     from transformers import GPT2LMHeadModel
@@ -134,31 +121,6 @@ def test_the_held_out_loss_is_that_of_a_plain_loop(trained):
     losses = token_losses(model, ids, n_ctx, "cpu")
     assert losses.shape == (len(ids) - 1,)
     assert losses.sum() == pytest.approx(total, rel=1e-5)
-
-
-def test_it_loads_in_transformers_without_a_warning_and_writes(trained, caplog, capfd):
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    logger = logging.getLogger("transformers")
-    logger.addHandler(caplog.handler)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            model = AutoModelForCausalLM.from_pretrained(trained)
-            tokenizer = AutoTokenizer.from_pretrained(trained)
-            text = "def read(path):\n    return 'ä'\n"
-            ids = tokenizer(text, return_tensors="pt")
-            torch.manual_seed(0)
-            made = model.generate(**ids, max_new_tokens=20, do_sample=True)
-    finally:
-        logger.removeHandler(caplog.handler)
-    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
-    assert not re.search("warn|unexpected|missing|mismatch", "".join(capfd.readouterr()), re.IGNORECASE)
-    assert made.shape[1] > ids["input_ids"].shape[1]
-    assert tokenizer.decode(made[0]).startswith(text)
-    assert model.dtype == torch.float16
-    assert tokenizer.model_max_length == model.config.n_positions
 
 
 def test_the_checkpoint_of_another_recipe_is_refused_with_a_sentence(train, trained, work):
