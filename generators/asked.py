@@ -1,6 +1,7 @@
 """What a command was asked for, from what was typed: models, where weights are, a store of results, settings."""
 
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from generators import options
 from generators.base.errors import InputError
 from generators.base.nearest import nearest
 
+MOST_CHARACTERS = 10_000  # of an argument or a setting; a path has at most 4,096
 LEAST_ADDRESSES = 768 * 2**20  # bytes
 
 if TYPE_CHECKING:
@@ -74,6 +76,10 @@ def addresses() -> int | None:
 
 def check_environment() -> None:
     """Check what libraries read or need when they are imported. Raises InputError: they could not be."""
+    given = {name: value for name, value in os.environ.items() if name.startswith("ATLAS_")}
+    for name, value in [*given.items(), *(("An argument", argument) for argument in sys.argv[1:])]:
+        if len(value) > MOST_CHARACTERS:
+            raise InputError(f"{name} has {len(value):,} characters, {MOST_CHARACTERS:,} at most.")
     allowed = addresses()
     if allowed is not None and allowed < LEAST_ADDRESSES:  # below it, some end the process and some never end
         raise InputError(

@@ -65,7 +65,7 @@ def adopt(store: Store, other: Store) -> list[str]:
             remembered = other.up_to_date(name) if _records(ours | better) == _records(theirs) else None
             if header is not None and (remembered is not None or not store.has_model(name)):
                 store.save_model(header)
-            taken += _save(store, name, better)
+            taken += _save(store, name, ours, better)
             if remembered is not None:
                 store.remember(name, remembered.made_from, remembered.findings)
     _check_none(mixed, other, store)
@@ -92,7 +92,7 @@ def move(local: Store, into: Store) -> list[str]:
                 continue
             if header is not None:
                 into.save_model(header)
-            moved += _save(into, name, better)
+            moved += _save(into, name, theirs, better)
             local.remove_model(name)
     _check_none(mixed, local, into)
     return moved
@@ -103,10 +103,12 @@ def _whole(store: Store, name: str) -> Whole:
     return {finding: each for finding, each in found.items() if each is not None}
 
 
-def _save(store: Store, name: str, found: Whole) -> list[str]:
-    for each in found.values():
+def _save(store: Store, name: str, ours: Whole, better: Whole) -> list[str]:
+    for each in better.values():
         store.save_finding(name, *each)
-    return [f"{name}/{finding}" for finding in found]
+    for finding in ours.keys() - better.keys():  # saved by a run that was killed before it was done
+        store.drop_older_arrays(name, ours[finding][0])
+    return [f"{name}/{finding}" for finding in better]
 
 
 def _records(whole: Whole) -> dict[str, StoredFinding]:

@@ -209,6 +209,18 @@ def test_what_is_moved_replaces_what_is_no_newer(local, tracked, version, kept):
     assert list(verify(tracked)) == []
 
 
+def test_arrays_that_a_killed_move_has_replaced_are_removed_by_the_next(local, tracked):
+    with local.locked("tiny"):
+        local.save_finding("tiny", record_of(NEW, version=TODAY), MEASURED.arrays)
+    (before,) = (tracked.root / "tiny").glob("toy.*.npz")
+    old = before.read_bytes()
+    with tracked.locked("tiny"):
+        tracked.save_finding("tiny", *local.load("tiny", "toy"))
+    before.write_bytes(old)
+    assert move(Store(local.root), tracked) == []
+    assert not before.exists()
+
+
 def test_what_is_damaged_is_not_moved(local, tracked):
     with local.locked("tiny"):
         local.save_finding("tiny", record_of(NEW, version=TODAY), {})

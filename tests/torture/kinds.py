@@ -151,6 +151,8 @@ def gguf(folder: Path, rng: Random) -> None:
 
 def ctranslate2(folder: Path, rng: Random) -> None:
     other_software.write_ctranslate2(emptied(folder) / "model.bin")
+    stack = one_of(("encoder", "decoder"), rng)
+    write_text([ENTRY | {"stack": stack}], folder.parent / "models.yml")
 
 
 def absurd_sizes(folder: Path, rng: Random) -> None:

@@ -52,7 +52,8 @@ class Ended:
     @property
     def is_sound(self) -> bool:
         """Return whether it finished, or failed with a sentence and no traceback."""
-        short = len(self.said) < MOST_PRINTED and "Traceback" not in self.said
+        most = MOST_PRINTED if self.code else 2 * MOST_PRINTED  # `show --json` says more than any sentence
+        short = len(self.said) < most and "Traceback" not in self.said
         return not self.signal and short and (self.code == 0 or any(begin in self.said for begin in SENTENCES))
 
 
