@@ -59,10 +59,6 @@ def noise(decoder):
     return compute(*decoder)
 
 
-def turned_at_random(*seed):
-    return ortho_group.rvs(48, random_state=np.random.default_rng(seed))
-
-
 def without(weights, *endings):
     return {role: array for role, array in weights.items() if not role.endswith(endings)}
 
@@ -120,10 +116,6 @@ def test_panels_of_wide_models_are_averaged_over_blocks():
     overlaps = d * (right @ left) ** 2
     expected = [[overlaps[i : i + 2, j : j + 2].mean() for j in range(0, d, 2)] for i in range(0, d, 2)]
     np.testing.assert_allclose(result.arrays["panel_P_Q"], expected, rtol=0.02, atol=0.02)
-
-
-def beyond(share, chance):
-    return (share - chance) / (1 - chance)
 
 
 def turned(limit, median=0.5):
@@ -198,7 +190,7 @@ def for_share_claims(much, little):
 
 
 def value_of(claim, share):
-    return share if claim == LITTLE else beyond(share, 21 / 48)
+    return share if claim == LITTLE else (share - 21 / 48) / (1 - 21 / 48)
 
 
 @pytest.mark.parametrize(("claim", "times", "limit", "verdict"), for_share_claims(
@@ -239,7 +231,7 @@ def test_chance_turns_each_matrix_or_reorders_its_channels(decoder):
     of_P, of_E = (np.linalg.svd(rows)[2][:21] for rows in (P, E))
     for index, (name, W) in enumerate(low_rank.items()):
         nulls = (
-            [turned_at_random(seed, index) @ W for seed in range(200)],
+            [ortho_group.rvs(48, random_state=np.random.default_rng([seed, index])) @ W for seed in range(200)],
             [np.random.default_rng([seed, index]).permutation(W) for seed in range(200)],
         )
         drawn = {"most": (of_P if name == "O" else of_E, 1, -2), "least": (of_P, 1, 1), "read": (P, 48, -2)}

@@ -5,21 +5,19 @@ import numpy as np
 
 from generators.drawing import style
 from generators.findings.anchor.claims import FLOAT16
-from generators.findings.anchor.measure import AnchorHeadRow, AnchorMetrics
+from generators.findings.anchor.measure import AnchorMetrics
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements, numbers
 
 
 def figures(measured: Measurements[AnchorMetrics]) -> list[Figure]:
+    rows = measured.metrics["heads"]
+    values = numbers(rows, "on_first").reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
+    heads = partial(style.head_maps, [("", values)], 4.6, 2.4, "attention to\nthe first token")
     return [
-        Figure("anchor-heads", "Attention to the first token", partial(draw_heads, measured.metrics["heads"])),
+        Figure("anchor-heads", "Attention to the first token", heads),
         Figure("anchor-largest", "The largest activations", partial(draw_largest, measured.metrics)),
     ]
-
-
-def draw_heads(rows: list[AnchorHeadRow]) -> Any:
-    values = numbers(rows, "on_first").reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
-    return style.head_maps([("", values)], 4.6, 2.4, "attention to\nthe first token")
 
 
 def draw_largest(metrics: AnchorMetrics) -> Any:

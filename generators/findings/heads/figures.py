@@ -1,5 +1,4 @@
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy import ndarray as Array
@@ -14,14 +13,11 @@ COLUMNS = (("by positions alone", "by_position_alone"), ("on text", "on_text"), 
 
 
 def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:
-    rows = measured.metrics["heads"]
-    choose = partial(choose_head, rows, measured.arrays)
-    return [Figure("heads-on-text", "Every head's weight on the previous token", partial(draw_grid, rows), choose)]
-
-
-def draw_grid(rows: list[HeadRow]) -> Any:
-    maps = [(grid.name, grid.values) for grid in _grids(rows)]
-    return style.head_maps(maps, 2.5 * len(maps) + 1.0, 2.1, "weight on the\nprevious token")
+    grids = _grids(measured.metrics["heads"])
+    maps = [(grid.name, grid.values) for grid in grids]
+    draw = partial(style.head_maps, maps, 2.5 * len(maps) + 1.0, 2.1, "weight on the\nprevious token")
+    choose = partial(choose_head, grids, measured.arrays)
+    return [Figure("heads-on-text", "Every head's weight on the previous token", draw, choose)]
 
 
 def _grids(rows: list[HeadRow]) -> list[Grid]:
@@ -30,7 +26,7 @@ def _grids(rows: list[HeadRow]) -> list[Grid]:
     return [Grid(title, values.reshape(shape)) for title, values in columns if np.isfinite(values).all()]
 
 
-def choose_head(rows: list[HeadRow], arrays: dict[str, Array]) -> HeadGrid:
-    grids = sorted(_grids(rows), key=lambda grid: grid.name != "on text")
+def choose_head(grids: list[Grid], arrays: dict[str, Array]) -> HeadGrid:
+    on_text_first = sorted(grids, key=lambda grid: grid.name != "on text")
     lines = (ByOffset("on text", arrays["offsets"], arrays["attention"][0]),)
-    return HeadGrid("weight on the previous token", tuple(grids), lines)
+    return HeadGrid("weight on the previous token", tuple(on_text_first), lines)

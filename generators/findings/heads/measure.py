@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from generators.base.architecture import Architecture
 from generators.base.runs import Run
 from generators.findings.inputs import Inputs, NotApplicableError, Weights, model_of
-from generators.findings.measured import Measurements, table_of
+from generators.findings.measured import Measurements, numbers, table_of
 from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.positional import queries_and_keys, scoring, stream_of
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, ran
@@ -80,22 +80,21 @@ def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
             by_offset, on_first = _attention(run, windows.ids, offsets)
         by_positions[name] = by_offset
         first = on_first if name == POSITIONS[0] else first
-    kernel = _kernel(inputs, P)
-    rows = _rows(by_positions, first, kernel, offsets, inputs.architecture.n_head)
-    previous = int(np.flatnonzero(offsets == 1)[0])
-    on_text = by_positions["as they are"][:, :, previous].mean(axis=0)
+    kernel, n_head = _kernel(inputs, P), inputs.architecture.n_head
+    means = {name: each.mean(axis=0) for name, each in by_positions.items()}
+    rows = _rows(means, first, kernel, offsets, n_head)
     metrics = HeadsMetrics(
         heads=rows,
         uniform=float(np.mean(1 / np.arange(2, n + 1))) if causal else 1 / n,
-        forecast=None if kernel is None else forecast(kernel, on_text, inputs.architecture.n_head),
+        forecast=None if kernel is None else forecast(kernel, numbers(rows, "on_text"), n_head),
         repeated=_repeated(run, P, n) if run.predicts and causal else None,
         ran=ran(run, windows),
     )
     arrays = {
         "offsets": offsets.astype(np.int32),
-        "attention": np.stack([each.mean(axis=0) for each in by_positions.values()]).astype(np.float32),
+        "attention": np.stack([*means.values()]).astype(np.float32),
         # of every window, so that intervals can be taken
-        "previous": np.stack([each[:, :, previous] for each in by_positions.values()]).astype(np.float32),
+        "previous": np.stack([each[:, :, offsets == 1][..., 0] for each in by_positions.values()]).astype(np.float32),
         "files": windows.files.astype(np.int32),
     }
     table = table_of("Every head on text", HeadRow, rows)
@@ -144,24 +143,23 @@ def _kernel(inputs: Inputs, P: Float[Array, "n d"] | None) -> Float[Array, " hea
 
 
 def _rows(
-    by_positions: dict[Positions, Float[Array, "windows heads offsets"]],
+    means: dict[Positions, Float[Array, "heads offsets"]],
     first: Float[Array, " heads"],
     kernel: Float[Array, " heads"] | None,
     offsets: Int[Array, " offsets"],
     n_head: int,
 ) -> list[HeadRow]:
-    means = {name: each.mean(axis=0) for name, each in by_positions.items()}
-    previous = int(np.flatnonzero(offsets == 1)[0])
+    previous = {name: mean[:, offsets == 1][:, 0] for name, mean in means.items()}
 
     def weight(name: Positions, index: int) -> float | None:
-        return float(means[name][index, previous]) if name in means else None
+        return float(previous[name][index]) if name in previous else None
 
     return [
         HeadRow(
             layer=index // n_head,
             head=index % n_head,
             by_position_alone=None if kernel is None else float(kernel[index]),
-            on_text=float(means["as they are"][index, previous]),
+            on_text=float(previous["as they are"][index]),
             in_groups=weight("in groups", index),
             removed=weight("removed", index),
             on_first_token=float(first[index]),

@@ -255,8 +255,8 @@ def _harmonics(
     t = np.arange(len(columns)) / len(columns)
     columns = columns - columns.mean(axis=0)
     energy = np.sum(columns**2, axis=0)
-    left = np.stack([np.sum(_residuals(_waves(t, [each]), columns) ** 2, axis=0) for each in cycles])
-    best = left.argmin(axis=0)
+    fits = np.stack([np.sum((np.linalg.qr(_waves(t, [each]))[0].T @ columns) ** 2, axis=0) for each in cycles])
+    best = fits.argmax(axis=0)
     amplitudes = np.array(
         [
             np.linalg.lstsq(_waves(t, [cycles[at], 3 * cycles[at]]), columns[:, i], rcond=None)[0]
@@ -264,17 +264,12 @@ def _harmonics(
         ]
     )
     first, third = amplitudes[:, 1] - 1j * amplitudes[:, 2], amplitudes[:, 3] - 1j * amplitudes[:, 4]
-    return first, third, 1 - left.min(axis=0) / energy
+    return first, third, fits.max(axis=0) / energy
 
 
 def _waves(t: Float[Array, " n"], cycles: list[float]) -> Float[Array, "n columns"]:
     waves = [wave(2 * np.pi * each * t) for each in cycles for wave in (np.cos, np.sin)]
     return np.column_stack([np.ones_like(t), *waves])
-
-
-def _residuals(basis: Float[Array, "n columns"], columns: Float[Array, "n channels"]) -> Float[Array, "n channels"]:
-    q = np.linalg.qr(basis)[0]
-    return columns - q @ (q.T @ columns)
 
 
 def information(scores: Float[Array, "rows c"], plane: Float[Array, "rows 2"] | None) -> Information:
