@@ -46,7 +46,6 @@ class HubFault:
     kind: str  # a status, "cut", "html", "stall", "shift", "whole", or one of ERRORS
     where: str = ""
     times: int = 1
-    after: int = 0  # requests that go well first
     retry_after: str | None = None
     rate_limit: str | None = None  # the header RateLimit
 
@@ -98,9 +97,6 @@ class HubServer:
         with self.lock:
             for fault in self.faults:
                 if fault.where in path and fault.times > 0 and (not kinds or fault.kind in kinds):
-                    if fault.after > 0:
-                        fault.after -= 1
-                        continue
                     fault.times -= 1
                     return fault
         return None
@@ -119,6 +115,16 @@ class HubServer:
         return [a for a in self.asked if a.path.startswith("/cdn/")]
 
 
+REPO = "([^/]+/[^/]+)"
+ROUTES = {  # what answers an address
+    rf"/api/models/{REPO}(?:/revision/(.+))?": "model",
+    rf"/api/models/{REPO}/discussions": "discussions",
+    rf"/api/models/{REPO}/commits/(.+)": "commits",
+    rf"/{REPO}/resolve/([^/]+)/(.+)": "resolve",
+    rf"/cdn/{REPO}/([^/]+)/(.+)": "content",
+}
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: HubServer
@@ -126,13 +132,7 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *arguments: Any) -> None:
         pass
 
-    def do_HEAD(self) -> None:
-        self.answer()
-
     def do_GET(self) -> None:
-        self.answer()
-
-    def answer(self) -> None:
         path = unquote(urlsplit(self.path).path)
         with self.hub.lock:
             self.hub.asked.append(Asked(self.command, path, self.headers.get("Range")))
@@ -142,17 +142,13 @@ class Handler(BaseHTTPRequestHandler):
         for old, new in self.hub.renamed.items():
             if f"/{old}/" in path:
                 return self.send(307, b"", {"Location": self.path.replace(f"/{old}/", f"/{new}/")})
-        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
-            return self.model(match[1], match[2])
-        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/discussions", path):
-            return self.discussions(match[1])
-        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/commits/(.+)", path):
-            return self.commits(match[1], match[2])
-        if match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            return self.resolve(match[1], match[2], match[3])
-        if match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/([^/]+)/(.+)", path):
-            return self.content(self.hub.at(match[1], match[2])[0] / match[3], path)
+        for pattern, answer in ROUTES.items():
+            if match := re.fullmatch(pattern, path):
+                return getattr(self, answer)(*match.groups())
         return self.send(404, b"")
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def fail(self, fault: HubFault) -> None:
         if fault.kind == "html":
@@ -213,8 +209,9 @@ class Handler(BaseHTTPRequestHandler):
         }
         return self.send(302, b"", headers)
 
-    def content(self, path: Path, asked: str) -> None:
-        content = path.read_bytes()
+    def content(self, repo: str, revision: str, name: str) -> None:
+        content = (self.hub.at(repo, revision)[0] / name).read_bytes()
+        asked = f"/cdn/{repo}/{revision}/{name}"
         span = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if span is None or self.hub.fault(asked, "whole") is not None:
             return self.send(200, content, counted=True)

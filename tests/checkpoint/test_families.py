@@ -4,32 +4,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.families import choose_family, families
 from generators.checkpoint.families.bert import BERT
-from generators.checkpoint.families.gpt2 import GPT1, GPT2
+from generators.checkpoint.families.gpt2 import GPT2
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import in_folder
 from tests.checkpoints import WEIGHTS, config_of, write_json
-
-ARCHITECTURE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_size": 50, "d_head": 12}
-
-
-@pytest.mark.parametrize(
-    ("family", "particular"),
-    [
-        (GPT2, {"norm_eps": 1e-5, "causal": True, "post_norm": False}),
-        (GPT1, {"norm_eps": 1e-5, "causal": True, "post_norm": True}),
-        (BERT, {"norm_eps": 1e-12, "causal": False, "post_norm": True}),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_architecture_is_what_the_config_says(family, particular):
-    read = read_architecture(config_of(family.name), family)
-    assert read == Architecture(family=family.name, **ARCHITECTURE, **particular)
-
 
 RELATIVE = {"position_embedding_type": "relative_key"}, {"position_embedding_type": "relative_key_query"}
 SWITCHES = ("rotary_dim", "alibi", "attn_softcap", "use_relative_positions", "rope_theta")
@@ -66,13 +48,6 @@ def test_settings_that_cannot_be_or_that_no_table_knows_are_refused(family, chan
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_switch_that_is_off_is_read_over(switch):
     assert all(read_architecture({**config_of("gpt2"), switch: off}, GPT2) for off in (None, False))
-
-
-@pytest.mark.parametrize("family", families(), ids=lambda family: family.name)
-def test_the_family_is_described_by_model_type(family):
-    for model_type in family.model_types:
-        assert choose_family({"model_type": model_type}, None, family.stack or None) is family
-    assert choose_family({}, family.name, family.stack or None) is family
 
 
 def test_names_of_families_and_types_are_given_once():

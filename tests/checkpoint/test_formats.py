@@ -15,14 +15,13 @@ from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places, in_folder, locate
 from generators.compute import run_text
-from generators.compute.plan import inputs, open_model, plan
+from generators.compute.plan import open_model, plan
 from generators.findings import FINDINGS
 from tests.checkpoint import other_software as other
 from tests.checkpoints import SMALL, WEIGHTS, Sizes, config_of, read_model, tensors_of, write_checkpoint, write_json
 
 GPT2 = tensors_of("gpt2")
 LAYERS = range(SMALL.n_layer)
-COMPARED = ("gains", "channels", "attention")  # findings about weights
 
 
 @pytest.fixture(autouse=True)
@@ -54,27 +53,7 @@ def assert_same(read: Checkpoint, wanted: Checkpoint, *, without: tuple[str, ...
         assert getattr(read.architecture, field) == getattr(wanted.architecture, field)
 
 
-def measured(path: Path, name: str) -> dict:
-    finding = next(finding for finding in FINDINGS if finding.name == name)
-    model = open_model(model_of(path), Places())
-    assert plan(finding, model).reason is None
-    return finding.measure(inputs(finding, model)).metrics
-
-
 # Prefixes of wrappers
-
-
-@pytest.mark.parametrize(
-    "prefix", ["", "module.", "_orig_mod.", "base_model.model.", "model.", "module._orig_mod.model."]
-)
-@pytest.mark.parametrize("own", ["", "transformer."])
-def test_prefixes_of_wrappers_are_left_off_and_that_is_said(tmp_path, said, prefix, own):
-    read = opened(write_checkpoint(tmp_path / "a", prefix=prefix + own))
-    left_off = [part for part in ("_orig_mod", prefix.replace("_orig_mod.", "")) if part and part in prefix]
-    assert all(any(part in line for line in said) for part in left_off)
-    assert bool(said) == bool(prefix)
-    assert_same(read, as_gpt2(tmp_path / "b"))
-    assert read.record("token_embedding").name == f"{prefix.replace('_orig_mod.', '')}{own}wte.weight"
 
 
 def test_two_copies_of_the_weights_are_not_mixed(tmp_path, said):
@@ -110,19 +89,6 @@ def test_nanogpt_is_read_as_the_same_weights_saved_as_gpt2(torch, tmp_path, pref
         assert read.record("blocks.0.attn.q").name == name
     stored = GPT2["h.0.attn.c_attn.weight"].T.tobytes()
     assert read.record("blocks.0.attn.q").sha256 == hashlib.sha256(stored).hexdigest()
-
-
-@pytest.mark.parametrize("finding", COMPARED)
-@pytest.mark.parametrize("software", ["nanoGPT", "nanoGPT without biases", "TransformerLens"])
-def test_findings_are_those_about_the_same_gpt2(torch, tmp_path, finding, software):
-    bias = "without" not in software
-    write_checkpoint(tmp_path / "gpt2", changed=GPT2 if bias else other.without_biases(GPT2))
-    if software == "TransformerLens":
-        write_lens(torch, tmp_path / "other", LENS, other.cfg_of(), "safetensors")
-    else:
-        tensors = other.nanogpt_of(GPT2, bias=bias)
-        other.write_nanogpt(torch, tmp_path / "other", tensors, "_orig_mod.", bias=bias)
-    assert measured(tmp_path / "other", finding) == measured(tmp_path / "gpt2", finding)
 
 
 def test_a_changed_nanogpt_and_one_with_more_than_weights_are_refused(torch, tmp_path):

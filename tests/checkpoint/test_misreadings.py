@@ -28,24 +28,6 @@ def test_rows_up_to_the_padding_s_are_no_positions(tmp_path, pad):
     np.testing.assert_array_equal(checkpoint["position_embedding"], table[pad + 1 :])
 
 
-def test_olmo_2_reads_no_norm(tmp_path):
-    norm, heads = "model.layers.0.post_attention_layernorm.weight", "model.layers.0.self_attn.q_proj.weight"
-    checkpoint = read_model(tmp_path, {"model_type": "olmo2", **HF}, {norm: noise(D), heads: noise(D, D)})
-    assert not [role for role in checkpoint if ".ln1." in role or ".ln2." in role]
-    np.testing.assert_array_equal(checkpoint["blocks.0.attn.out_norm.gain"], noise(D))
-    assert "put out" in checkpoint.family.without["blocks.*.ln2.gain"]
-
-
-def test_a_family_without_a_table_shows_its_token_embedding_and_says_so(tmp_path):
-    E = noise(V, D)
-    tensors = {"backbone.embeddings.weight": E, "backbone.layers.0.mixer.in_proj.weight": noise(D, D)}
-    checkpoint = read_model(tmp_path, {"model_type": "mamba", "num_hidden_layers": 2, "vocab_size": V}, tensors)
-    assert list(checkpoint) == ["token_embedding"]  # and nothing of positions
-    np.testing.assert_array_equal(checkpoint["token_embedding"], E)
-    assert checkpoint.architecture.family == "mamba (read without a table)"
-    assert "no table for models of type mamba" in checkpoint.family.without["blocks.*.attn.q"]
-
-
 @pytest.mark.parametrize("names", [("embed.weight", "embeddings.weight"), ("head.weight",), ("embed_tokens.bias",)])
 def test_without_a_table_one_matrix_alone_must_fit(tmp_path, names):
     tensors = {name: noise(V, D, seed=i) for i, name in enumerate(names)}

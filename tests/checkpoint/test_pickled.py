@@ -132,13 +132,6 @@ def test_a_tensor_that_is_not_stored_number_by_number_is_a_sentence(torch, tmp_p
         open_checkpoint(in_folder(folder))["token_embedding"]
 
 
-def test_safetensors_come_first(torch, tmp_path):
-    folder = older(torch, tmp_path)
-    (folder / OLDER).write_bytes(b"never opened")
-    write_checkpoint(folder, seed=2)
-    assert open_checkpoint(in_folder(folder))["position_embedding"].size
-
-
 def test_without_pytorch_older_files_are_a_sentence_and_not_had(tmp_path, no_torch, fake):
     (write_checkpoint(tmp_path) / WEIGHTS).unlink()
     (tmp_path / OLDER).write_bytes(pickle.dumps({}))

@@ -55,12 +55,3 @@ def test_a_renamed_model_is_read_by_its_old_name(fake):
     published(fake, "owner/new")
     fake.renamed["owner/old"] = "owner/new"
     is_whole(opened("owner/old"))
-
-
-def test_trouble_with_one_model_is_that_model_s(fake):
-    published(fake)
-    published(fake, "owner/other")
-    fake.faults.append(HubFault("gated", "/owner/tiny/", times=99))
-    with pytest.raises(WeightsUnavailableError, match="is gated"):
-        opened()
-    is_whole(opened("owner/other"))
