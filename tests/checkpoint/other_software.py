@@ -129,33 +129,6 @@ def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
 LLAMA_SIZES = Sizes(n_layer=2, n_head=4, d_model=64, n_ctx=128, vocab_size=40)
 LLAMA_CONFIG = config_of("llama", LLAMA_SIZES, num_key_value_heads=2, intermediate_size=96, tie_word_embeddings=False)
 LLAMA_CONFIG |= {"rms_norm_eps": 1e-5, "rope_theta": 10000.0}
-IN_GGUF = {
-    "model.embed_tokens": "token_embd",
-    "lm_head": "output",
-    "model.norm": "output_norm",
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
-GPT2_IN_GGUF = {
-    "wte": "token_embd",
-    "wpe": "position_embd",
-    "ln_f": "output_norm",
-    "ln_1": "attn_norm",
-    "ln_2": "ffn_norm",
-    "attn.c_attn": "attn_qkv",
-    "attn.c_proj": "attn_output",
-    "mlp.c_fc": "ffn_up",
-    "mlp.c_proj": "ffn_down",
-}
-
-
 GEMMA3_CONFIG = {
     **{key: value for key, value in LLAMA_CONFIG.items() if key not in ("tie_word_embeddings", "rope_theta")},
     "model_type": "gemma3_text",
@@ -165,15 +138,6 @@ GEMMA3_CONFIG = {
     "rope_theta": 1e6,
     "query_pre_attn_scalar": 32,
 }
-GEMMA3_IN_GGUF = {
-    **IN_GGUF,
-    "post_attention_layernorm": "post_attention_norm",
-    "pre_feedforward_layernorm": "ffn_norm",
-    "post_feedforward_layernorm": "post_ffw_norm",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-}
-NAMES_IN_GGUF = {"gpt2": GPT2_IN_GGUF, "gemma3": GEMMA3_IN_GGUF}
 
 
 def gemma3_tensors() -> dict[str, Array]:
@@ -261,20 +225,12 @@ def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
     return out
 
 
-def _in_gguf(name: str, known: Mapping[str, str]) -> str:
-    module, _, kind = name.rpartition(".")
-    parts = module.removeprefix("model.").split(".")
-    if module in known:
-        return f"{known[module]}.{kind}"
-    return f"blk.{parts[1]}.{known['.'.join(parts[2:])]}.{kind}"
-
-
 @contextmanager
-def gguf_writer(path: Path, arch: str = "llama") -> Iterator[Any]:
-    """Yield a writer of a GGUF file, which is written at the end."""
+def gguf_writer(path: Path, arch: str = "llama", split: int = 0) -> Iterator[Any]:
+    """Yield a writer of a GGUF file, or of shards with `split` tensors each, written at the end."""
     import gguf
 
-    writer = gguf.GGUFWriter(path, arch)
+    writer = gguf.GGUFWriter(path, arch, split_max_tensors=split)
     yield writer
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -290,17 +246,19 @@ def write_gguf(
     kind: str = "F16",
     extra: Mapping[str, Array] | None = None,
     kinds: Mapping[str, str] | None = None,
+    split: int = 0,
 ) -> None:
     """Write a GGUF file: matrices of type `kind`, or as `kinds` says, vectors as F32."""
     import gguf
 
-    known = NAMES_IN_GGUF.get(arch, IN_GGUF)
-    stored = {_in_gguf(name, known): tensor for name, tensor in tensors.items()} | dict(extra or {})
-    with gguf_writer(path, arch) as writer:
+    known = gguf.MODEL_ARCH[arch.upper() if arch in ("gpt2", "gemma3") else "LLAMA"]
+    names = gguf.get_tensor_name_map(known, said["block_count"])
+    stored = {names.get_name(name, (".weight", ".bias")): tensor for name, tensor in tensors.items()}
+    with gguf_writer(path, arch, split) as writer:
         for key, value in said.items():
             add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string, list: writer.add_array}
             add[type(value)](key if key.startswith("tokenizer.") else f"{arch}.{key}", value)
-        for name, tensor in stored.items():
+        for name, tensor in (stored | dict(extra or {})).items():
             if tensor.dtype == np.float64:
                 writer.add_tensor(name, tensor)
                 continue
@@ -310,7 +268,15 @@ def write_gguf(
             writer.add_tensor(name, data, raw_dtype=as_type)
 
 
-def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (), **changed: Any) -> None:
+def write_llama_gguf(
+    path: Path,
+    kind: str = "F16",
+    without: tuple[str, ...] = (),
+    arch: str = "llama",
+    extra: Mapping[str, Array] | None = None,
+    split: int = 0,
+    **changed: Any,
+) -> None:
     c = LLAMA_CONFIG
     said = {
         **_sizes_in_gguf(LLAMA_SIZES),
@@ -327,8 +293,7 @@ def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (
         for name, tensor in llama_tensors().items()
         if name not in without
     }
-    arch, extra = changed.pop("arch", "llama"), changed.pop("extra", None)
-    write_gguf(path, arch, tensors, said | changed, kind, extra)
+    write_gguf(path, arch, tensors, said | changed, kind, extra, split=split)
 
 
 def _sizes_in_gguf(sizes: Sizes) -> dict[str, Any]:

@@ -201,33 +201,15 @@ def test_gguf_files_that_are_not_read_say_why(gguf, tmp_path, changed, sentence)
         opened(tmp_path)
 
 
-def shards_of(gguf, whole: Path, folder: Path, count: int = 3, *, said_of: int | None = None) -> list[Path]:
-    """Divide a GGUF file as llama-gguf-split does: the first shard says everything, the others their number."""
+def shards(folder: Path, **changed: object) -> list[Path]:
     folder.mkdir()
-    reader = gguf.GGUFReader(whole)
-    paths = []
-    for at in range(count):
-        paths.append(folder / f"tiny-{at + 1:05d}-of-{count:05d}.gguf")
-        with other.gguf_writer(paths[-1]) as writer:
-            writer.kv_data = [{}]
-            for name, value in () if at else said_in(reader):
-                add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
-                add(name, value)
-            writer.add_uint16("split.no", at)
-            writer.add_uint16("split.count", count)
-            writer.add_int32("split.tensors.count", said_of or len(reader.tensors))
-            for tensor in reader.tensors[at::count]:
-                writer.add_tensor(tensor.name, np.array(tensor.data), raw_dtype=tensor.tensor_type)
-    return paths
-
-
-def said_in(reader):
-    return [(name, field.contents()) for name, field in reader.fields.items() if not name.startswith("GGUF.")]
+    other.write_llama_gguf(folder / "tiny.gguf", "Q8_0", split=7, **changed)
+    return sorted(folder.iterdir())
 
 
 def test_shards_are_read_as_the_whole_file_by_whichever_name(gguf, tmp_path):
     other.write_llama_gguf(tmp_path / "whole.gguf", "Q8_0")
-    wanted, paths = opened(tmp_path / "whole.gguf"), shards_of(gguf, tmp_path / "whole.gguf", tmp_path / "split")
+    wanted, paths = opened(tmp_path / "whole.gguf"), shards(tmp_path / "split")
     assert find_model(str(paths[1]), Registry(models=())).name == "tiny"
     for path in (tmp_path / "split", *paths):
         read = opened(path)
@@ -242,9 +224,9 @@ def test_shards_are_read_as_the_whole_file_by_whichever_name(gguf, tmp_path):
 
 
 def test_shards_of_two_models_are_refused(gguf, tmp_path):
-    other.write_llama_gguf(tmp_path / "whole.gguf")
-    shards_of(gguf, tmp_path / "whole.gguf", tmp_path / "split", said_of=30)
-    with pytest.raises(InputError, match="has 21 tensors, and its first file says 30"):
+    paths, others = shards(tmp_path / "split"), shards(tmp_path / "other", without=("lm_head.weight",))
+    others[2].replace(paths[2])
+    with pytest.raises(InputError, match="has 20 tensors, and its first file says 21"):
         opened(tmp_path / "split")
 
 
