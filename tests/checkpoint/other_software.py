@@ -178,15 +178,21 @@ def llama_tensors() -> dict[str, Array]:
     )
 
 
-def permuted(weights: Array, n_head: int) -> Array:
-    """Return Llama's queries or keys as llama.cpp's converter stores them (its `LlamaModel.permute`)."""
-    halves = weights.reshape(n_head, 2, weights.shape[0] // n_head // 2, *weights.shape[1:])
-    return halves.swapaxes(1, 2).reshape(weights.shape)
+def turning_neighbors(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return Llama's tensors with queries and keys in the order of llama.cpp (its `permute`) and of Mistral."""
+    heads = {"q_proj": LLAMA_CONFIG["num_attention_heads"], "k_proj": LLAMA_CONFIG["num_key_value_heads"]}
+    out = dict(tensors)
+    for name, tensor in tensors.items():
+        if (key := name.split(".")[-2]) in heads:
+            halves = tensor.reshape(heads[key], 2, -1, tensor.shape[1])
+            out[name] = np.ascontiguousarray(halves.swapaxes(1, 2).reshape(tensor.shape))
+    return out
 
 
 # Mistral's own files
 
 IN_MISTRAL = {
+    "model.layers": "layers",
     "model.embed_tokens": "tok_embeddings",
     "model.norm": "norm",
     "lm_head": "output",
@@ -211,17 +217,12 @@ MISTRAL_PARAMS = {
 
 
 def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return Llama's tensors as Mistral names and stores them: queries and keys turn neighboring channels."""
-    heads = {"q_proj": LLAMA_CONFIG["num_attention_heads"], "k_proj": LLAMA_CONFIG["num_key_value_heads"]}
+    """Return Llama's tensors as Mistral names and stores them."""
     out = {}
-    for name, tensor in tensors.items():
-        module = name.removesuffix(".weight")
-        if module in IN_MISTRAL:
-            out[f"{IN_MISTRAL[module]}.weight"] = tensor
-        else:
-            _, _, layer, rest = module.split(".", 3)
-            turned = permuted(tensor, heads[key]) if (key := rest.split(".")[-1]) in heads else tensor
-            out[f"layers.{layer}.{IN_MISTRAL[rest]}.weight"] = np.ascontiguousarray(turned)
+    for name, tensor in turning_neighbors(tensors).items():
+        for theirs, own in IN_MISTRAL.items():
+            name = name.replace(theirs, own)
+        out[name] = tensor
     return out
 
 
@@ -287,12 +288,7 @@ def write_llama_gguf(
         "rope.dimension_count": 16,
         "vocab_size": c["vocab_size"],
     }
-    heads = {"q_proj": c["num_attention_heads"], "k_proj": c["num_key_value_heads"]}
-    tensors = {
-        name: permuted(tensor, heads[key]) if (key := name.split(".")[-2]) in heads else tensor
-        for name, tensor in llama_tensors().items()
-        if name not in without
-    }
+    tensors = {name: t for name, t in turning_neighbors(llama_tensors()).items() if name not in without}
     write_gguf(path, arch, tensors, said | changed, kind, extra, split=split)
 
 

@@ -12,11 +12,13 @@ from tokenizers import Tokenizer, models
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.notices import forget
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.positions import rotary
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places, in_folder, locate
 from generators.compute import run_text
 from generators.compute.plan import open_model, plan
 from generators.findings import FINDINGS
+from generators.maths.distances import turned
 from tests.checkpoint import other_software as other
 from tests.checkpoints import SMALL, WEIGHTS, Sizes, config_of, read_model, tensors_of, write_checkpoint, write_json
 
@@ -145,46 +147,16 @@ def test_mistrals_own_files_are_read_as_the_same_weights_saved_by_transformers(t
     assert read.record("blocks.0.attn.q").name == "layers.0.attention.wq.weight"
 
 
-def test_mistrals_own_files_give_what_they_give_to_mistrals_own_code(torch, transformers, tmp_path):
-    """Queries and keys are turned as complex numbers there, in halves by transformers."""
-    files = in_folder(write_mistral(tmp_path))
-    config = transformers.AutoConfig.for_model(**files.config())
-    model = transformers.MistralForCausalLM(config).eval()
-    tensors = {name: torch.from_numpy(tensor) for name, tensor in files.as_transformers()}
-    model.load_state_dict({name if "lm_head" in name else f"model.{name}": t for name, t in tensors.items()})
-    ids = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6])
-    own = {name: torch.from_numpy(t) for name, t in other.in_mistral(other.llama_tensors()).items()}
-    with torch.no_grad():
-        np.testing.assert_allclose(model(ids[None]).logits[0], by_mistral(torch, own, ids), rtol=1e-3, atol=1e-3)
-
-
-def by_mistral(torch, own, ids):
-    """Return the logits that mistral-inference computes, in few lines."""
-    p, n = other.MISTRAL_PARAMS, len(ids)
-    rates = p["rope_theta"] ** -(torch.arange(0, p["head_dim"], 2) / p["head_dim"])
-    turns = torch.polar(torch.ones(n, len(rates)), torch.outer(torch.arange(n).float(), rates))[:, None]
-
-    def normed(x, name):
-        return x * torch.rsqrt((x**2).mean(-1, keepdim=True) + p["norm_eps"]) * own[name]
-
-    def turned(x, heads):
-        pairs = torch.view_as_complex(x.view(n, heads, -1, 2))
-        return torch.view_as_real(pairs * turns).flatten(2)
-
-    x = own["tok_embeddings.weight"][ids]
-    for i in range(p["n_layers"]):
-        at = {name: own[f"layers.{i}.attention.w{name}.weight"] for name in "qkvo"}
-        mlp = [own[f"layers.{i}.feed_forward.w{k}.weight"] for k in (1, 2, 3)]
-        h = normed(x, f"layers.{i}.attention_norm.weight")
-        q, k = turned(h @ at["q"].T, p["n_heads"]), turned(h @ at["k"].T, p["n_kv_heads"])
-        shared = p["n_heads"] // p["n_kv_heads"]
-        k, v = (one.repeat_interleave(shared, 1) for one in (k, (h @ at["v"].T).view(n, p["n_kv_heads"], -1)))
-        scores = torch.einsum("qhc,khc->hqk", q, k) * p["head_dim"] ** -0.5
-        scores = scores.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf).softmax(-1)
-        x = x + torch.einsum("hqk,khc->qhc", scores, v).flatten(1) @ at["o"].T
-        h = normed(x, f"layers.{i}.ffn_norm.weight")
-        x = x + (torch.nn.functional.silu(h @ mlp[0].T) * (h @ mlp[2].T)) @ mlp[1].T
-    return normed(x, "norm.weight") @ own["output.weight"].T
+def test_what_mistral_turns_as_complex_numbers_transformers_turns_in_halves():
+    """Queries and keys give the same scores in either order."""
+    rows = np.random.default_rng(0).standard_normal((5, 64), np.float32)
+    scores = []
+    for tensors, adjacent in ((other.llama_tensors(), False), (other.turning_neighbors(other.llama_tensors()), True)):
+        turn = rotary(16, 10000.0, 128, adjacent=adjacent)
+        first_heads = [tensors[f"model.layers.0.self_attn.{name}_proj.weight"][:16] for name in "qk"]
+        q, k = (turned((rows @ head.T)[None], turn)[0] for head in first_heads)
+        scores.append(q @ k.T)
+    np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(("window", "base"), [(None, 1e6), (8, 1e4)])
