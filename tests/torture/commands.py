@@ -109,9 +109,11 @@ def compute(place: Path, rng: Random, findings: int = FINDINGS) -> None:
     names = rng.choice(list(LIKELY), findings, replace=False, p=list(LIKELY.values()))
     only = [part for name in names for part in ("--only", name)]
     atlas("compute", "--all", "--skip-runs", "--wait", "0", *only, *results, "--registry", place / "models.yml")
-    with in_a_sentence():
+    try:
         for model in load_registry(place / "models.yml").models:
             look_at_page(model, store, place)
+    except AtlasError as error:
+        raise SystemExit(print(f"{SENTENCE}{error}") or 2) from error
 
 
 def compute_all(place: Path, rng: Random) -> None:
@@ -123,14 +125,6 @@ def compute_same(place: Path, rng: Random) -> None:
     compute(place, rng)
     if (place / "results" / "tiny").is_dir():
         all_equal(place / "results", place / ".sound")
-
-
-@contextmanager
-def in_a_sentence() -> Iterator[None]:
-    try:
-        yield
-    except AtlasError as error:
-        raise SystemExit(print(f"{SENTENCE}{error}") or 2) from error
 
 
 def look_at_page(model, store: Store, place: Path) -> None:

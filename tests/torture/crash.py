@@ -31,7 +31,7 @@ from generators.compute.verify import verify
 from generators.site import build, report  # noqa: F401  # every module that looks at all findings
 from tests.checkpoints import SMALL, write_checkpoint
 from tests.nulls import today, write_record
-from tests.torture.processes import GIBI, NOTHING, Ended, Taken, atlas, in_all, in_child, survivors
+from tests.torture.processes import GIBI, NOTHING, Ended, Taken, atlas, files_in, in_all, in_child, survivors
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "crash.json"
@@ -169,8 +169,7 @@ class World:
         """Return what is stored of the model in the first place where it is, but for what belongs to the lock."""
         for folder in (self.project / place / "model" for place in places):
             if (folder / "model.json").is_file():
-                files = (path for path in folder.rglob("*") if path.is_file() and path.name not in (LOCK, HOLDER))
-                return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+                return files_in(folder, LOCK, HOLDER)
         return {}
 
     def check_stored(self, command: Command, new: dict[str, bytes]) -> None:

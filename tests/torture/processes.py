@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -82,7 +83,7 @@ def _acted(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-            most = (in_status("VmData") or 0) + memory  # the child has its parent's memory
+            most = psutil.Process().memory_info().data + memory  # the child has its parent's memory
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
             signal.alarm(10 * seconds)  # waiting takes no CPU
             gave = act()
@@ -121,18 +122,16 @@ def survivors(session: int) -> list[psutil.Process]:
     return found
 
 
-def in_status(field: str) -> int | None:
-    """Return a field of /proc/self/status in bytes, None where there is none."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text("utf-8").splitlines():
-            if line.startswith(f"{field}:"):
-                return KIBI * int(line.split()[1])
-    return None
-
-
 def most_memory() -> int:
     """Return the bytes that this process had at its peak; `ru_maxrss` would count its parent's, too."""
-    return in_status("VmHWM") or KIBI * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text("utf-8"))
+    return KIBI * (int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def files_in(folder: Path, *but: str) -> dict[str, bytes]:
+    """Return every file of a folder by its path inside, but those of some names."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name not in but)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 def cost_of(command: Sequence[str], place: Path, environment: Mapping[str, str]) -> tuple[float, int]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import typer
 
+from tests.torture.processes import files_in
+
 ROOT = Path(__file__).parents[2]
 ATLAS = ("-c", "from generators.cli import main; main()")
 THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
@@ -38,8 +40,7 @@ def rendered(project: Path, circumstances: Mapping[str, str]) -> dict[str, bytes
     environment = {name: value for name, value in os.environ.items() if not name.startswith(names)}
     environment |= {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "SITE_URL": "https://example.org/atlas/"}
     subprocess.run([sys.executable, *ATLAS, "render"], cwd=project, env=environment | circumstances, check=True)
-    site = project / "site"
-    return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    return files_in(project / "site")
 
 
 def differing(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> list[str]:
