@@ -12,8 +12,9 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ from generators.base import notices
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.sources import in_folder
+from tests.checkpoint.oracle.__main__ import _versions
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoint.oracle.model import build
 from tests.checkpoint.oracle.tokenizers import TOKENIZERS, outcome_of_tokens
+from tests.nulls import write_record
 
 Array = np.ndarray
 RESULTS = Path(__file__).parents[3] / "results" / "conditions.json"
@@ -71,7 +74,9 @@ class Condition:
     """One way in which a model may lie in a folder.
 
     Args:
-        write: writes it.
+        tensors: what its file holds.
+        config: settings that differ; None leaves one out.
+        files: writes it, in place of these two.
         refused: words of the refusal; empty where the model must be read.
         said: words of a notice or a note.
         opens: transformers opens the folder, and what it opens is compared; else what was written is.
@@ -80,12 +85,22 @@ class Condition:
     """
 
     name: str
-    write: Callable[[Built, Path], None]
+    tensors: Callable[[Built], Mapping[str, Any]] = attrgetter("tensors")
+    config: Mapping[str, Any] = field(default_factory=dict)
+    files: Callable[[Built, Path], None] | None = None
     refused: str = ""
     said: str = ""
     opens: bool = False
     part: bool = False
     without: tuple[str, ...] = ()
+
+    def write(self, built: Built, folder: Path) -> None:
+        if self.files is not None:
+            self.files(built, folder)
+        else:
+            write(folder, built, self.tensors(built))
+            if self.config:
+                change_config(folder, **self.config)
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -94,12 +109,10 @@ def read(folder: Path) -> dict[str, Any]:
     return {name: t for path in sorted(folder.glob("*.safetensors")) for name, t in load_file(path).items()}
 
 
-def write(folder: Path, built: Built, tensors: Mapping[str, Any], **config: Any) -> None:
+def write(folder: Path, built: Built, tensors: Mapping[str, Any]) -> None:
     from safetensors.torch import save_file
 
     built.model.config.save_pretrained(folder)
-    if config:
-        change_config(folder, **config)
     tensors = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
@@ -110,19 +123,52 @@ def change_config(folder: Path, **changed: Any) -> None:
     path.write_text(json.dumps({key: value for key, value in config.items() if value is not None}), "utf-8")
 
 
-# Names
+# Tensors
 
 
-def prefixed(prefix: str) -> Callable[[Built, Path], None]:
-    return lambda built, folder: write(folder, built, {prefix + name: t for name, t in built.tensors.items()})
+def prefixed(prefix: str) -> Callable[[Built], dict[str, Any]]:
+    return lambda built: {prefix + name: t for name, t in built.tensors.items()}
 
 
-def inside(word: str, outside: str = "") -> Callable[[Built, Path], None]:
-    def write_it(built: Built, folder: Path) -> None:
-        named = {outside + BLOCK.sub(rf"\1\2.{word}", name): t for name, t in built.tensors.items()}
-        write(folder, built, named)
+def inside(word: str, outside: str = "") -> Callable[[Built], dict[str, Any]]:
+    return lambda built: {outside + BLOCK.sub(rf"\1\2.{word}", name): t for name, t in built.tensors.items()}
 
-    return write_it
+
+def stored_twice(built: Built) -> dict[str, Any]:
+    """Return all that the model's state has, tied matrices under each of their names."""
+    return dict(built.model.state_dict())
+
+
+def with_adapter(*suffixes: str) -> Callable[[Built], dict[str, Any]]:
+    def adapted(built: Built) -> dict[str, Any]:
+        import torch
+
+        tensors = built.tensors
+        inner = next(name for name in tensors if BLOCK.match(name) and name.endswith(".weight"))
+        return tensors | {inner.removesuffix("weight") + suffix: torch.randn(4, 4) for suffix in suffixes}
+
+    return adapted
+
+
+def base_layers(built: Built) -> dict[str, Any]:
+    return {re.sub(r"\.(weight|bias)$", r".base_layer.\1", name): t for name, t in built.tensors.items()}
+
+
+def one_layer_more(built: Built) -> dict[str, Any]:
+    """Return a layer beyond those of config.json, too, as models have that predict several tokens."""
+    tensors = built.tensors
+    blocks = {name: found for name in tensors if (found := BLOCK.match(name))}
+    last = max(int(found[2]) for found in blocks.values())
+    more = {name: found for name, found in blocks.items() if int(found[2]) == last}
+    return tensors | {f"{found[1]}{last + 1}.{name[found.end() :]}": tensors[name] for name, found in more.items()}
+
+
+def norm_of_its_own(built: Built) -> dict[str, Any]:
+    import torch
+
+    tensors = built.tensors
+    begins = sorted({found[0] for name in tensors if (found := BLOCK.match(name))})
+    return tensors | {f"{begin}inner_sub_ln.weight": 1 + torch.randn(8) for begin in begins}
 
 
 # Files
@@ -161,18 +207,14 @@ def beside_an_older_pickle(built: Built, folder: Path) -> None:
     torch.save(built.other.state_dict(), folder / "pytorch_model.bin")
 
 
-def first_shard(built: Built, folder: Path) -> None:
-    sharded(built, folder)
-    for path in sorted(folder.glob("model-*"))[1:]:
-        path.unlink()
+def shards_left(part: slice) -> Callable[[Built, Path], None]:
+    def files(built: Built, folder: Path) -> None:
+        sharded(built, folder)
+        paths = sorted(folder.glob("model-*"))
+        for path in set(paths) - set(paths[part]):
+            path.unlink()
 
-
-def last_shard_gone(built: Built, folder: Path) -> None:
-    sharded(built, folder)
-    sorted(folder.glob("model-*"))[-1].unlink()
-
-
-# Ties
+    return files
 
 
 def by_save_model(built: Built, folder: Path) -> None:
@@ -180,26 +222,6 @@ def by_save_model(built: Built, folder: Path) -> None:
 
     built.model.config.save_pretrained(folder)
     save_model(built.model, str(folder / "model.safetensors"))
-
-
-def stored_twice(built: Built, folder: Path) -> None:
-    """Write all that the model's state has, tied matrices under each of their names."""
-    write(folder, built, built.model.state_dict())
-
-
-# Adapters
-
-
-def with_adapter(*suffixes: str) -> Callable[[Built, Path], None]:
-    def write_it(built: Built, folder: Path) -> None:
-        import torch
-
-        tensors = built.tensors
-        inner = next(name for name in tensors if BLOCK.match(name) and name.endswith(".weight"))
-        more = {inner.removesuffix("weight") + suffix: torch.randn(4, 4) for suffix in suffixes}
-        write(folder, built, {**tensors, **more})
-
-    return write_it
 
 
 def beside_an_adapter(built: Built, folder: Path) -> None:
@@ -218,50 +240,10 @@ def adapter_alone(built: Built, folder: Path) -> None:
     (folder / "config.json").unlink()
 
 
-def base_layers(built: Built, folder: Path) -> None:
-    named = {re.sub(r"\.(weight|bias)$", r".base_layer.\1", name): t for name, t in built.tensors.items()}
-    write(folder, built, named)
-
-
-# Too many, too few, unknown
-
-
-def one_layer_more(built: Built, folder: Path) -> None:
-    """Write a layer beyond those of config.json, as models have that predict several tokens."""
-    tensors = built.tensors
-    layers = max(int(found[2]) for name in tensors if (found := BLOCK.match(name)))
-    last = {name: found for name in tensors if (found := BLOCK.match(name)) and int(found[2]) == layers}
-    more = {f"{found[1]}{layers + 1}.{name[found.end() :]}": tensors[name] for name, found in last.items()}
-    write(folder, built, {**tensors, **more})
-
-
-def norm_of_its_own(**config: Any) -> Callable[[Built, Path], None]:
-    def write_it(built: Built, folder: Path) -> None:
-        import torch
-
-        tensors = built.tensors
-        begins = sorted({found[0] for name in tensors if (found := BLOCK.match(name))})
-        more = {f"{begin}inner_sub_ln.weight": 1 + torch.randn(8) for begin in begins}
-        write(folder, built, {**tensors, **more}, **config)
-
-    return write_it
-
-
-def without_type(**config: Any) -> Callable[[Built, Path], None]:
-    return lambda built, folder: write(folder, built, built.tensors, model_type=None, **config)
-
-
-def other_class(built: Built, folder: Path) -> None:
-    write(folder, built, built.tensors, architectures=["MineForCausalLM"])
-
-
-def quantized_by_awq(built: Built, folder: Path) -> None:
-    write(folder, built, built.tensors, quantization_config={"quant_method": "awq", "bits": 4})
-
-
+MINE = {"architectures": ["MineForCausalLM"]}
 CONDITIONS = (
-    Condition("as it is saved", whole, opens=True),
-    Condition("in shards", sharded, opens=True),
+    Condition("as it is saved", files=whole, opens=True),
+    Condition("in shards", files=sharded, opens=True),
     Condition("torch.compile", prefixed("_orig_mod."), said="_orig_mod"),
     Condition("torch.compile in every block", inside("_orig_mod."), said="_orig_mod"),
     Condition("checkpointing in every block", inside("_checkpoint_wrapped_module."), said="activation"),
@@ -274,13 +256,13 @@ CONDITIONS = (
     Condition("PEFT, merged", prefixed("base_model.model."), said="PEFT"),
     Condition("TRL's policy", prefixed("policy."), said="TRL"),
     Condition("TRL's value head", prefixed("pretrained_model."), said="TRL"),
-    Condition("over an older index", over_an_index, opens=True, said="as transformers does"),
-    Condition("beside an index alone", beside_an_index_alone, opens=True, said="as transformers does"),
-    Condition("a pickle", pickled, opens=True),
-    Condition("beside an older pickle", beside_an_older_pickle, opens=True),
-    Condition("its first shard", first_shard, part=True, said="shards"),
-    Condition("all shards but the last", last_shard_gone, part=True, said="shards"),
-    Condition("tied, saved by save_model", by_save_model, opens=True),
+    Condition("over an older index", files=over_an_index, opens=True, said="as transformers does"),
+    Condition("beside an index alone", files=beside_an_index_alone, opens=True, said="as transformers does"),
+    Condition("a pickle", files=pickled, opens=True),
+    Condition("beside an older pickle", files=beside_an_older_pickle, opens=True),
+    Condition("its first shard", files=shards_left(slice(0, 1)), part=True, said="shards"),
+    Condition("all shards but the last", files=shards_left(slice(0, -1)), part=True, said="shards"),
+    Condition("tied, saved by save_model", files=by_save_model, opens=True),
     Condition("tied, stored twice", stored_twice, opens=True),
     Condition("LoRA of peft", with_adapter("lora_A.weight", "lora_B.weight"), refused="LoRA"),
     Condition("LoRA of peft, named", with_adapter("lora_A.default.weight", "lora_B.default.weight"), refused="LoRA"),
@@ -294,20 +276,25 @@ CONDITIONS = (
     Condition("OFT", with_adapter("oft_r"), refused="adapter"),
     Condition("prompts", with_adapter("prompt_embeddings"), refused="adapter"),
     Condition("layers around layers", base_layers, refused="adapter"),
-    Condition("beside an adapter", beside_an_adapter, refused="beside the weights of its base"),
-    Condition("an adapter alone", adapter_alone, refused="a LoRA adapter alone"),
+    Condition("beside an adapter", files=beside_an_adapter, refused="beside the weights of its base"),
+    Condition("an adapter alone", files=adapter_alone, refused="a LoRA adapter alone"),
     Condition("one layer more", one_layer_more, said="in the file are"),
-    Condition("norms that it has not", norm_of_its_own(), opens=True, said="not used by this architecture"),
+    Condition("norms that it has not", norm_of_its_own, opens=True, said="not used by this architecture"),
     Condition("scales that it has not", with_adapter("scales"), opens=True, said="not used by this architecture"),
     Condition(
         "another class with norms of its own",
-        norm_of_its_own(architectures=["MineForCausalLM"], auto_map={"AutoModel": "modeling_mine.MineForCausalLM"}),
+        norm_of_its_own,
+        config=MINE | {"auto_map": {"AutoModel": "modeling_mine.MineForCausalLM"}},
         refused="names the class MineForCausalLM",
     ),
-    Condition("another class", other_class, said="names the class MineForCausalLM"),
-    Condition("no type, a class", without_type(), said="has no model_type"),
-    Condition("no type, no class", without_type(architectures=None), refused=NO_FAMILY),
-    Condition("quantized by AWQ", quantized_by_awq, without=("ln1.gain", "ln2.gain")),
+    Condition("another class", config=MINE, said="names the class MineForCausalLM"),
+    Condition("no type, a class", config={"model_type": None}, said="has no model_type"),
+    Condition("no type, no class", config={"model_type": None, "architectures": None}, refused=NO_FAMILY),
+    Condition(
+        "quantized by AWQ",
+        config={"quantization_config": {"quant_method": "awq", "bits": 4}},
+        without=("ln1.gain", "ln2.gain"),
+    ),
 )
 
 
@@ -344,7 +331,7 @@ def outcome(family: str, condition: Condition) -> str:
             opened = open_checkpoint(in_folder(folder))
             found = {role: opened[role].copy() for role in opened}
         except InputError as error:
-            return _judged_refusal(condition, str(error))
+            return "refused" if condition.refused and condition.refused in str(error) else f"refused: {error}"
         if condition.refused and condition.refused != NO_FAMILY:
             return "read, and had to be refused"
         wanted = as_transformers_opens_it(built, folder) if condition.opens else built.roles
@@ -352,12 +339,6 @@ def outcome(family: str, condition: Condition) -> str:
     if condition.said and not any(condition.said in sentence for sentence in heard):
         return f"not said: {condition.said}"
     return _difference(condition, found, wanted) or "same"
-
-
-def _judged_refusal(condition: Condition, said: str) -> str:
-    if condition.refused and condition.refused in said:
-        return "refused"
-    return f"refused: {said}"
 
 
 def _difference(condition: Condition, found: Mapping[str, Array], wanted: Mapping[str, Array]) -> str:
@@ -385,10 +366,8 @@ RIGHT = ("same", "refused", "no names")
 
 
 def main() -> int:
-    import torch
     import transformers
 
-    transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     counts: Counter[str] = Counter()
     by_condition: dict[str, Counter[str]] = {}
@@ -401,21 +380,8 @@ def main() -> int:
         if kind == "wrong":
             wrong.append(f"{family}, {condition}: {found}")
             print(wrong[-1], file=sys.stderr)
-    RESULTS.write_text(
-        json.dumps(
-            {
-                "torch": torch.__version__.split("+")[0],
-                "transformers": transformers.__version__,
-                "tolerance": TOLERANCE,
-                "families": FAMILIES,
-                "counts": counts,
-                "conditions": by_condition,
-            },
-            indent=1,
-        )
-        + "\n",
-        "utf-8",
-    )
+    head = {**_versions(), "tolerance": TOLERANCE, "families": FAMILIES}
+    write_record(RESULTS, {**head, "counts": counts, "conditions": by_condition})
     print(f"{sum(counts.values())} combinations: {dict(counts)}", file=sys.stderr)
     return int(bool(wrong))
 
