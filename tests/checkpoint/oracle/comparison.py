@@ -1,10 +1,10 @@
 """What a family's table says, compared with what a model of that family does inside."""
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,6 @@ from tests.checkpoint.oracle.said import Loaded, heads_of, normed, probabilities
 
 Array = np.ndarray
 TOLERANCE = 3e-4  # of the largest number compared; everything is float32
-
-
-def _opened(case: OracleCase) -> Callable[[Path], Checkpoint]:
-    return lambda folder: open_checkpoint(in_folder(folder, stack=case.stack))
 
 
 @dataclass
@@ -43,30 +39,21 @@ class ModelOracle:
     def __init__(self, case: OracleCase, open_it: Callable[[Path], Checkpoint] | None = None) -> None:
         self.case = case
         self.model = build(case)
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
             self.model.save_pretrained(folder)
-            self.opened = opened = (open_it or _opened(case))(Path(folder))
-            self.roles = {role: opened[role] for role in opened}
-            self.stored = {role: _as_stored(opened, slot) for role, slot in opened._slots.items() if not slot.formula}
-            self.stored |= {
-                f"{role} through": _as_stored(opened, slot.through)
-                for role, slot in opened._slots.items()
-                if slot.through is not None
-            }
+            opened = open_it(folder) if open_it else open_checkpoint(in_folder(folder, stack=case.stack))
+            self.opened, self.roles = opened, dict(opened)
+            slots = {role: slot for role, slot in opened._slots.items() if not slot.formula}
+            slots |= {f"{role} through": slot.through for role, slot in opened._slots.items() if slot.through}
+            self.stored = {role: _as_stored(opened, slot) for role, slot in slots.items()}
         self.checkpoint = Loaded(self.roles, opened.architecture)
         self.family, self.architecture = opened.family, opened.architecture
-        self.owner = self._owners()
-
-    def _owners(self) -> dict[str, str]:
-        """Return which module of the model holds each role's tensor: the one with the same numbers."""
-        by_numbers = {}
+        by_numbers: dict[bytes, str] = {}  # the module that holds a role's tensor has the same numbers
         for name, parameter in self.model.named_parameters():
             by_numbers.setdefault(parameter.detach().numpy().tobytes(), name.rpartition(".")[0])
-        return {
-            role: by_numbers[stored.tobytes()]
-            for role, stored in self.stored.items()
-            if stored.tobytes() in by_numbers
-        }
+        found = {role: by_numbers.get(stored.tobytes()) for role, stored in self.stored.items()}
+        self.owner = {role: module for role, module in found.items() if module is not None}
 
     def compare(self) -> Findings:
         found = Findings()
@@ -148,12 +135,8 @@ class ModelOracle:
         attention, mlp = self.owner[f"blocks.{layer}.attn.o"], self.owner[f"blocks.{layer}.mlp.out"]
         if norm == "ln1":
             return trace.given[_block(trace, attention, mlp)][0]
-        name = mlp.rpartition(".")[0]
-        return (
-            trace.given[name][0]
-            if not self.family.bare_norms
-            else trace.given[_norm_before(self.model, attention, mlp)][0]
-        )
+        bare = f"{_shared(attention, mlp)}.post_attention_layernorm"
+        return trace.given[bare if self.family.bare_norms else mlp.rpartition(".")[0]][0]
 
     def _attention(self, found: Findings, trace: Trace, layer: int) -> None:
         given = self.seen(trace.given, f"blocks.{layer}.attn.q", layer)
@@ -226,11 +209,8 @@ class ModelOracle:
             first = norm == "embedding_norm" or self.architecture.post_norm or self.case.type == "modernbert"
             if owner and first:
                 return trace.given[owner][0]
-        attention, mlp = (
-            self.owner["blocks.0.attn.o"],
-            self.owner.get("blocks.0.mlp.out", self.owner["blocks.0.attn.o"]),
-        )
-        return trace.given[_block(trace, attention, mlp)][0]
+        attention = self.owner["blocks.0.attn.o"]
+        return trace.given[_block(trace, attention, self.owner.get("blocks.0.mlp.out", attention))][0]
 
     def _kernel(self, found: Findings) -> None:
         """Compare attention in the first layer where all that enters is positions."""
@@ -243,12 +223,8 @@ class ModelOracle:
         P = self.roles.get("position_embedding")
         slot = self.family.slots.get("position_embedding")
         first = self._tokens_before(slot) if slot is not None and self.architecture.vocab_size is None else 0
-        x = (
-            np.zeros((len(given), self.architecture.d_model))
-            if P is None
-            else P[: len(given) - first].astype(np.float64)
-        )
-        x = normed(self.roles, "embedding_norm", x, self.architecture)
+        x = np.zeros((len(given), self.architecture.d_model)) if P is None else P[: len(given) - first]
+        x = normed(self.roles, "embedding_norm", x.astype(np.float64), self.architecture)
         if "embedding_projection" in self.roles:
             x = projected(self.roles, "embedding_projection", x)
         x = normed(self.roles, "blocks.0.ln1", x, self.architecture, bare=self.family.bare_norms)
@@ -276,12 +252,7 @@ def _as_stored(opened: Checkpoint, slot: Slot) -> Array:
 
 
 def _shared(one: str, other: str) -> str:
-    parts = []
-    for a, b in zip(one.split("."), other.split("."), strict=False):
-        if a != b:
-            break
-        parts.append(a)
-    return ".".join(parts)
+    return os.path.commonpath([name.replace(".", "/") for name in (one, other)]).replace("/", ".")
 
 
 def _block(trace: Trace, attention: str, mlp: str) -> str:
@@ -289,11 +260,6 @@ def _block(trace: Trace, attention: str, mlp: str) -> str:
     while name not in trace.given:
         name = name.rpartition(".")[0]
     return name
-
-
-def _norm_before(model: Any, attention: str, mlp: str) -> str:
-    """Return the norm without gains in front of a block's MLP."""
-    return f"{_shared(attention, mlp)}.post_attention_layernorm"
 
 
 def _scaled_like(said: Array, seen: Array) -> Array:

@@ -46,11 +46,9 @@ def heads_of(checkpoint: "Loaded", role: str, x: Array) -> Array:
     """Return queries, keys or values as (heads, n, c), normed if the family norms them."""
     a, norm = checkpoint.architecture, f"{role}_norm"
     flat = projected(checkpoint, role, x)
-    if f"{norm}.gain" in checkpoint and checkpoint[f"{norm}.gain"].size == flat.shape[1]:
-        gain = checkpoint[f"{norm}.gain"]
-        if gain.ndim == 1:
-            flat = normed(checkpoint, norm, flat, a)
-            return flat.reshape(len(x), -1, a.d_head).transpose(1, 0, 2)
+    if checkpoint.get(f"{norm}.gain", np.zeros(0)).shape == flat.shape[1:]:  # one norm over all heads
+        flat = normed(checkpoint, norm, flat, a)
+        return flat.reshape(len(x), -1, a.d_head).transpose(1, 0, 2)
     rows = flat.reshape(len(x), -1, a.d_head)
     return normed(checkpoint, norm, rows, a).transpose(1, 0, 2)
 
