@@ -52,8 +52,6 @@ class HubFault:
 
 @dataclass
 class Asked:
-    """One request."""
-
     method: str
     path: str
     span: str | None
@@ -61,8 +59,6 @@ class Asked:
 
 @dataclass
 class Pull:
-    """A pull request: a folder with all files as they would be."""
-
     number: int
     folder: Path
     title: str = "Adding `safetensors` variant of this model"
@@ -249,7 +245,6 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def at_hub(server: HubServer, folder, monkeypatch) -> None:
-    """Make the server the hub that the client knows, with caches of the test's own, and waiting short."""
     import huggingface_hub.constants as constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -274,7 +269,6 @@ class QuietServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving(root: Path) -> Iterator[HubServer]:
-    """Serve the repositories under a folder."""
     hub = HubServer(root)
     handler = type("OwnHandler", (Handler,), {"hub": hub})
     server = QuietServer(("127.0.0.1", 0), handler)

@@ -14,7 +14,6 @@ CONV1D = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_
 
 
 def without_biases(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return GPT-2's tensors with every bias 0, as a model without them is saved as GPT-2."""
     return {name: np.zeros_like(t) if name.endswith(".bias") else t for name, t in tensors.items()}
 
 
@@ -141,7 +140,6 @@ GEMMA3_CONFIG = {
 
 
 def gemma3_tensors() -> dict[str, Array]:
-    """Return the tensors of a small Gemma 3, in which gains are what is added to 1."""
     c = GEMMA3_CONFIG
     d, head = c["hidden_size"], c["head_dim"]
     a, b = head * c["num_attention_heads"], head * c["num_key_value_heads"]
@@ -217,7 +215,6 @@ MISTRAL_PARAMS = {
 
 
 def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return Llama's tensors as Mistral names and stores them."""
     out = {}
     for name, tensor in turning_neighbors(tensors).items():
         for theirs, own in IN_MISTRAL.items():

@@ -113,7 +113,6 @@ def test_a_whole_file_that_cannot_be_stored_is_one_model_s_sentence(fake, tmp_pa
 
 @pytest.fixture
 def both(fake, tmp_path):
-    """Fill both caches: tensors of 100 bytes each, used in the order of their names, and two models."""
     from huggingface_hub import hf_hub_download
 
     cache = TensorCache(tmp_path / "cache")

@@ -209,7 +209,6 @@ def test_a_tensor_by_two_of_its_names_must_be_one_tensor(tmp_path):
 
 
 def test_the_header_of_a_file_is_parsed_once(tmp_path, monkeypatch):
-    """Not once per tensor: of a thousand layers, that would take minutes."""
     import safetensors
 
     times, really = [], safetensors.safe_open

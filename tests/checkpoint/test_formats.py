@@ -46,7 +46,6 @@ def as_gpt2(folder: Path, tensors=GPT2) -> Checkpoint:
 
 
 def assert_same(read: Checkpoint, wanted: Checkpoint, *, without: tuple[str, ...] = ()) -> None:
-    """Two checkpoints hand out the same tensors, but for roles that end with one of `without`."""
     assert {role for role in wanted if not role.endswith(without or ("-",))} <= set(read)
     for role in set(read) & set(wanted):
         np.testing.assert_array_equal(read[role], wanted[role], err_msg=role)
@@ -147,7 +146,6 @@ def test_mistrals_own_files_are_read_as_the_same_weights_saved_by_transformers(t
 
 
 def test_what_mistral_turns_as_complex_numbers_transformers_turns_in_halves():
-    """Queries and keys give the same scores in either order."""
     rows = np.random.default_rng(0).standard_normal((5, 64), np.float32)
     scores = []
     for tensors, adjacent in ((other.llama_tensors(), False), (other.turning_neighbors(other.llama_tensors()), True)):
@@ -366,7 +364,6 @@ def test_a_folder_of_sentence_transformers_is_read_inside(tmp_path, said):
 
 
 def test_a_model_that_transformers_would_not_open_is_not_run(torch, transformers, tmp_path):
-    """Least of all another model that lies in the same folder."""
     folder = other.write_nanogpt(torch, write_checkpoint(tmp_path / "a"), other.nanogpt_of(GPT2))
     lens = write_lens(torch, tmp_path / "b", LENS, other.cfg_of(), "safetensors")
     for path in (folder / "ckpt.pt", lens):

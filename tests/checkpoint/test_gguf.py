@@ -55,7 +55,6 @@ def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_
 
 
 def write_random_blocks(gguf, path: Path, kind: str, rows: int = 5, blocks: int = 3) -> np.ndarray:
-    """Write a tensor of random bytes, and return the numbers that the package finds in them."""
     as_type = gguf.GGMLQuantizationType[kind]
     size = gguf.GGML_QUANT_SIZES[as_type][1]
     stored = np.random.default_rng(0).integers(0, 256, (rows, blocks * size), np.uint8)

@@ -44,7 +44,6 @@ LLAMA_TENSORS = tensors_of_llama(d=8, f=12, vocab_size=11)
 def opened(
     folder: Path, family: str | None, config: Any = None, more: Any = (), without: tuple[str, ...] = ()
 ) -> Checkpoint:
-    """Write Llama's tensors without some, and `more` of ones; read them by a family's table."""
     tensors = {name: tensor for name, tensor in LLAMA_TENSORS.items() if not name.endswith(without or ("-",))}
     return read_model(
         folder, {**LLAMA, **(config or {})}, tensors | {name: np.ones(8, np.float32) for name in more}, family
@@ -106,7 +105,6 @@ def test_what_the_table_does_not_know_or_expects_in_vain_is_refused(tmp_path, fa
 
 @pytest.mark.parametrize("family", [None, "llama"])
 def test_a_model_of_the_table_s_own_type_may_lack_or_hold_anything(tmp_path, family):
-    """As transformers, which says what it leaves out: a few tensors of a model are a checkpoint, too."""
     changed = {"without": (f"{BLOCK}.self_attn.k_proj.weight",), "more": ["model.layers.0.self_attn.q_proj.bias"]}
     checkpoint = opened(tmp_path, family, {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}, **changed)
     assert "1 tensor in the file is not used by this architecture" in (checkpoint.note or "")
@@ -202,7 +200,6 @@ def test_ten_types_by_chance_are_read_wrongly_by_no_table():
 
 @pytest.mark.oracle
 def test_a_wrong_reading_is_found(monkeypatch):
-    """Without the check, Apertus is read as Llama: the command must say that this is wrong."""
     monkeypatch.setattr("generators.checkpoint.lookalikes.check", lambda *args: None)
     monkeypatch.setattr("generators.checkpoint.unread.sentences", lambda *args: [])
     assert list(outcome(case_of("apertus"), ["llama"]).wrong) == ["llama"]

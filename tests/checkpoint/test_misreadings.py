@@ -92,6 +92,5 @@ def test_narrow_embeddings_are_read_in_the_stream_by_both_of_their_tensors(tmp_p
 
 
 def test_layouts_say_only_what_is_unusual(tmp_path):
-    """Keys of results hold layouts: a field that is added to `Slot` changes none."""
     write_checkpoint(tmp_path)
     assert open_checkpoint(in_folder(tmp_path)).layout("token_embedding") == {"shape": "V d"}

@@ -133,7 +133,6 @@ def test_a_wrong_table_does_not_pass(fault):
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", [case for case in CASES if not case.note], ids=lambda case: case.name)
 def test_silence_in_a_config_is_read_as_the_software_reads_it(case):
-    """Every setting is left out in turn: what the atlas then reads is what transformers takes, or is refused."""
     from transformers import CONFIG_MAPPING
 
     kind = CONFIG_MAPPING[case.type]

@@ -138,7 +138,6 @@ def test_another_run_asks_again(fake, down):
 
 
 def test_a_silent_hub_costs_little_and_once(fake, monkeypatch):
-    """No timeout of the network library covers the look-up of a name, for example."""
     monkeypatch.setattr(patience, "FIRST_ANSWER_S", 0.2)
     asked = []
     monkeypatch.setattr("httpx2.HTTPTransport.handle_request", lambda *_: (asked.append(1), time.sleep(3)))
@@ -158,7 +157,6 @@ def test_a_server_of_bytes_that_cannot_be_reached_costs_its_time_once(fake, wait
 
 
 def test_a_hub_that_was_reached_before_is_waited_for(fake, monkeypatch, waits, lines, down):
-    """It is down for a minute in the middle of a run."""
     monkeypatch.setattr(patience, "FIRST_WAIT_S", 1.0)
     published(fake)
     checkpoint = opened()

@@ -89,7 +89,6 @@ def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(torch, tmp_path, monkey
 
 
 def test_parameters_of_a_module_are_read_as_tensors(torch, tmp_path):
-    """A state_dict(keep_vars=True) holds parameters, which ask to be detached before NumPy sees them."""
     folder = older(torch, tmp_path)
     tensors = torch.load(folder / OLDER)
     torch.save({name: torch.nn.Parameter(tensor) for name, tensor in tensors.items()}, folder / OLDER)
@@ -151,7 +150,6 @@ def test_older_files_alone_are_read_but_a_copy_in_safetensors_elsewhere_comes_fi
 
 
 def converted(fake, repo: str = "owner/older", **pull) -> Pull:
-    """Open a pull request at a repository; its weights differ from the repository's by their seed."""
     folder = write_checkpoint(fake.root.parent / "pulls" / str(len(fake.pulls.get(repo, ()))), seed=7)
     pull = Pull(**{"number": 3, "folder": folder, **pull})
     fake.pulls.setdefault(repo, []).append(pull)

@@ -137,6 +137,5 @@ def test_a_convolution_of_no_size_is_refused(kernel):
     "name", ["all-minilm-l6-v2", "gpt2", "llama-2-7b", "pythia-160m", "qwen2-7b", "roberta-base"]
 )
 def test_a_type_without_a_table_may_have_the_settings_that_are_usual(name):
-    """`--family` refuses settings that the table doesn't know, but not those of training or of generating text."""
     config = published(name)
     assert understood(config, choose_family(config, None), strictly=True)

@@ -179,7 +179,6 @@ def test_half_of_a_pair_is_a_model_of_its_own(registry, tmp_path, stack):
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch) -> Path:
-    """Return a folder inside the folder where the test works."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     return tmp_path / "mine"
@@ -294,7 +293,6 @@ def test_a_slug_can_always_name_a_folder():
 
 
 def test_no_model_is_called_index(tmp_path):
-    """Its page would be the list of all models."""
     (tmp_path / "models.yml").write_text("- {name: index, title: A, sources: [{folder: a}]}")
     with pytest.raises(InputError, match="can't be the address of a page"):
         load_registry(tmp_path / "models.yml")

@@ -144,7 +144,6 @@ def check_page(text: str) -> None:
 
 
 def render(place: Path, rng: Random) -> None:
-    """Make all pages of a project's series."""
     with contextlib.chdir(place):
         atlas("render", "--results", "results", "--site-src", ".")
     for page in (place / ".pages" / "series").rglob("*.md"):
@@ -158,7 +157,6 @@ def write_report(place: Path, rng: Random) -> None:
 
 
 def verify(place: Path, rng: Random) -> None:
-    """Verify and show results: what is intact is what was stored."""
     shown = ("show", "tiny", *one_of(((), ("--json",)), rng))
     printed(*shown, "--results", place / "results", "--registry", place / "models.yml")
     atlas("verify", "--results", place / "results")
@@ -177,7 +175,6 @@ def adopt(place: Path, rng: Random) -> None:
 
 
 def adopt_forged(place: Path, rng: Random) -> None:
-    """Copy forged results, whose digests fit: what is taken over can be shown."""
     atlas("adopt", place / "results", "--results", place / "into")
     printed("show", "tiny", "--results", place / "into", "--registry", place / "models.yml")
     printed("verify", "--results", place / "into")
@@ -203,7 +200,6 @@ def odd_text(rng: Random) -> str:
 
 
 def ask(place: Path, rng: Random, odd: int = 3) -> None:
-    """Ask some command with odd values for some of its options and arguments."""
     os.environ.setdefault("ATLAS_CACHE", str(place / "tensors"))
     name = one_of(list(COMMANDS), rng)
     words = [name, *COMMANDS[name]]

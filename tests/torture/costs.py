@@ -124,7 +124,6 @@ def cluster(workers: int) -> Iterator[str]:
 
 
 def timed(place: Path, way: str, *options: str, python: Path | str = sys.executable) -> dict[str, Any]:
-    """Return the seconds and the peak memory of computing all models one way, into a folder of its name."""
     seconds, memory = cost_of([str(python), *ATLAS, "--results", way, *options], place, ENVIRONMENT)
     return {"way": way, "seconds": round(seconds, 1), "memory_mib": round(memory / MEBI)}
 
@@ -156,7 +155,6 @@ def of_each_finding(sizes: Sizes) -> dict[str, Any]:
 
 
 def about(sizes: Sizes) -> dict[str, Any]:
-    """Return when and on what figures are measured."""
     shape = {"layers": sizes.n_layer, "channels": sizes.d_model, "tokens": sizes.vocab_size}
     return {**today(), "machine": f"{platform.machine()}, {os.cpu_count()} cores", **shape}
 

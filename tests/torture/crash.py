@@ -133,7 +133,6 @@ class World:
     project: Path
 
     def start(self, command: Command) -> None:
-        """Put what a command shall find in place."""
         for name in ("results", "out", "site", ".pages", ".cache"):
             shutil.rmtree(self.project / name, ignore_errors=True)
         (self.project / "out").mkdir()
@@ -159,7 +158,6 @@ class World:
         return ended
 
     def undisturbed(self, command: Command) -> tuple[list[str], dict[str, bytes]]:
-        """Return the steps of a command, and what it stores."""
         self.start(command)
         ended = self.ran(command)
         assert ended.code == 0, ended.said
@@ -201,7 +199,6 @@ class World:
 
 
 def world(project: Path) -> World:
-    """Make one."""
     entry = {"name": "model", "title": "Model", "sources": [{"folder": "model"}]}
     (project / "models.yml").write_text(yaml.safe_dump([entry]))
     shutil.copy(ROOT / "mkdocs.yml", project)

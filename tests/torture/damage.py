@@ -126,7 +126,6 @@ def damage_content(path: Path, rng: Random) -> None:
 
 
 def damage_header(path: Path, rng: Random) -> None:
-    """Let the header of a safetensors file lie about its tensors."""
     edit_header(path, lambda header: damage_tree(header, rng))
 
 

@@ -48,7 +48,6 @@ TRAINING = {"held_out_loss": 3.5, "held_out_window_losses": [3.0, 4.0], "corpus"
 
 
 def one_model(place: Path) -> None:
-    """Write a checkpoint, a vocabulary, token counts and a registry; compute and show everything."""
     folder = write_checkpoint(place / "tiny", sizes=SIZES)
     (folder / "vocab.txt").write_text("\n".join(f"{'##' * (i % 3 == 0)}w{i}" for i in range(SIZES.vocab_size)))
     np.save(folder / "token_counts.npy", np.arange(SIZES.vocab_size, dtype=np.int64)[::-1])

@@ -113,7 +113,6 @@ def atlas(*arguments: object) -> None:
 
 
 def survivors(session: int) -> list[psutil.Process]:
-    """Return the processes of a session that still run."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(ProcessLookupError, psutil.Error):

@@ -24,7 +24,6 @@ CIRCUMSTANCES = (
 
 
 def copied(to: Path, names: Iterable[str]) -> Path:
-    """Copy what a site is made from."""
     to.mkdir(parents=True)
     for name in names:
         if (ROOT / name).is_dir():
@@ -44,7 +43,6 @@ def rendered(project: Path, circumstances: Mapping[str, str]) -> dict[str, bytes
 
 
 def differing(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> list[str]:
-    """Return the files that only one has, or that differ."""
     return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
 
 

@@ -47,7 +47,6 @@ def folder(tmp_path):
 
 @pytest.fixture
 def compute(folder, store, monkeypatch):
-    """Return a function that computes one toy finding of the checkpoint."""
     monkeypatch.setattr(all_findings, "FINDINGS", (toy("toy"),))
     model = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),))
     return lambda *display: compute_model(model, Places(), store, *display)
@@ -66,7 +65,6 @@ def header(shape, descr="<f4"):
 
 
 def tokenizer(vocab=None, **parts):
-    """Return a tokenizer.json; BPE with `merges`."""
     model = {"type": "WordLevel", "vocab": vocab or {"a": 0}, "unk_token": "a"}
     return json.dumps({"model": model, "added_tokens": [], **parts}).encode()
 
@@ -317,7 +315,6 @@ def test_too_few_open_files_and_too_little_memory_are_a_sentence(tmp_path, folde
 
 @pytest.fixture
 def stored(store):
-    """Return a store with a finding that has arrays, and a sound one beside it."""
     store.save_model(TINY)
     store.save_finding("tiny", record_of("0" * 64), ARRAYS)
     store.save_finding("tiny", record_of("1" * 64, "other"), ARRAYS)
@@ -394,7 +391,6 @@ def test_what_is_no_file_among_results_is_never_read(stored, name, kind):
 
 @pytest.mark.parametrize("kind", ["dead link", "hole"])
 def test_results_that_are_no_folder_are_a_sentence(tmp_path, kind):
-    """It was neither there nor could it be made, and both were tried for ever."""
     NO_FILES[kind](tmp_path / "results")
     with pytest.raises(AtlasError, match="can't be written"), Store(tmp_path / "results").locked("tiny"):
         pass
@@ -414,7 +410,6 @@ with Store(Path(sys.argv[1])).locked("tiny"):
 
 @pytest.fixture
 def held(store):
-    """Have another process hold the lock of a model's results."""
     process = subprocess.Popen([sys.executable, "-c", HOLDING, str(store.root)], cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"held\n"
     yield process
@@ -449,7 +444,6 @@ def test_where_everything_is_stored_no_lock_is_needed(store, compute, monkeypatc
 
 
 def test_a_report_copies_only_what_results_may_be(tmp_path):
-    """It filled the disk with what a link to a device gave, or a hole in a file."""
     for kind in NO_FILES.keys() - {"folder", "nothing", "odd name"}:
         NO_FILES[kind](tmp_path / kind)
     for name in ("a.json", "b.npz"):

@@ -94,7 +94,6 @@ def test_kill_before_a_replacement_or_removal_of_a_file_loses_nothing(world, ste
 
 
 def test_mark_that_can_t_be_removed_is_shown_in_a_sentence(world, steps):
-    """Who holds the lock is noted in a file, whose removal is the last that can fail."""
     taken, new = steps[OVER_OLD]
     last = max(at for at, kind in enumerate(taken, 1) if kind == "remove")
     assert world.outcome(crash.COMMANDS[OVER_OLD], new, last, "disk full")[0] == "sentence"
@@ -150,7 +149,6 @@ def test_disk_fails_as_it_should(tmp_path, fault, at):
 
 @pytest.fixture
 def into(tmp_path, monkeypatch):
-    """Have figures written into a folder of the test."""
     monkeypatch.setattr(costs, "RESULTS", tmp_path)
     monkeypatch.setattr(fuzz, "RESULTS", tmp_path / "fuzz.json")
     monkeypatch.setattr(costs, "CLUSTER_PYTHON", tmp_path / "not-there")

@@ -71,12 +71,10 @@ def chosen(only: Iterable[str]) -> list[OracleCase]:
 
 
 def named(case: OracleCase) -> Name:
-    """Return by what a case and its row know one another."""
     return case.family, case.type, case.note or None
 
 
 def which(row: dict[str, Any]) -> Name:
-    """Return of which case a row is."""
     return row["family"], row["model_type"], row["variant"]
 
 

@@ -53,8 +53,6 @@ TOWERS = ("text_config", "vision_config")
 
 @dataclass(frozen=True)
 class OracleCase:
-    """One configuration of one family."""
-
     family: str
     model_type: str = ""
     note: str = ""  # which of the family's variants it is

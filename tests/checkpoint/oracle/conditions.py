@@ -135,7 +135,6 @@ def inside(word: str, outside: str = "") -> Callable[[Built], dict[str, Any]]:
 
 
 def stored_twice(built: Built) -> dict[str, Any]:
-    """Return all that the model's state has, tied matrices under each of their names."""
     return dict(built.model.state_dict())
 
 

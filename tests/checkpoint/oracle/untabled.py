@@ -66,7 +66,6 @@ def outcome(kind: str, folder: Path) -> Outcome:
 
 
 def small_model(kind: str) -> Any:
-    """Return a small model of a type with random weights. Raises Exception: it can't be made."""
     import torch
     import transformers
 
