@@ -35,15 +35,6 @@ def test_without_a_table_one_matrix_alone_must_fit(tmp_path, names):
         read_model(tmp_path, {"model_type": "mamba", "num_hidden_layers": 2, "vocab_size": V}, tensors)
 
 
-def test_without_a_table_what_halves_share_is_read_once(tmp_path):
-    E = noise(V, D)
-    names = ("model.encoder.embed_tokens.weight", "model.shared.weight", "model.decoder.embed_tokens.weight")
-    config = {"model_type": "blenderbot", "encoder_layers": 3, "decoder_layers": 2, "vocab_size": V}
-    checkpoint = read_model(tmp_path, config, dict.fromkeys(names, E))
-    assert checkpoint.record("token_embedding").name == "model.shared.weight"
-    assert checkpoint.architecture.n_layer == 3
-
-
 @pytest.mark.parametrize("typed", ["hubert", "gemma3n", "Llama"])
 def test_the_sentence_on_an_unknown_type_names_none_that_sounds_like_it(tmp_path, typed):
     with pytest.raises(InputError, match=r"how to add a table.*only its token embedding could be read") as refusal:
