@@ -16,6 +16,7 @@ from tests.checkpoint import other_software
 from tests.checkpoint.oracle.tokenizers import of_sentencepiece
 from tests.checkpoints import WEIGHTS, Sizes, tensors_of, write_checkpoint
 from tests.torture import commands
+from tests.torture.costs import written
 from tests.torture.damage import (
     FORMATS,
     HOSTILE,
@@ -48,9 +49,7 @@ TRAINING = {"held_out_loss": 3.5, "held_out_window_losses": [3.0, 4.0], "corpus"
 
 
 def one_model(place: Path) -> None:
-    folder = write_checkpoint(place / "tiny", sizes=SIZES)
-    (folder / "vocab.txt").write_text("\n".join(f"{'##' * (i % 3 == 0)}w{i}" for i in range(SIZES.vocab_size)))
-    np.save(folder / "token_counts.npy", np.arange(SIZES.vocab_size, dtype=np.int64)[::-1])
+    written(place / "tiny", SIZES)
     (place / "models.yml").write_text(yaml.safe_dump([ENTRY]))
     commands.compute_all(place, np.random.default_rng(0))
 
