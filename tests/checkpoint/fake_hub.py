@@ -10,7 +10,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -220,16 +220,10 @@ class Handler(BaseHTTPRequestHandler):
         return self.send(206, part, headers, counted=True, cut=self.hub.fault(asked, "cut") is not None)
 
     def send(
-        self,
-        status: int,
-        body: bytes,
-        headers: dict[str, str] | None = None,
-        *,
-        counted: bool = False,
-        cut: bool = False,
+        self, status: int, body: bytes, headers: Mapping[str, str] = {}, counted: bool = False, cut: bool = False
     ) -> None:
         self.send_response(status)
-        for name, value in {"Content-Type": "application/octet-stream", **(headers or {})}.items():
+        for name, value in {"Content-Type": "application/octet-stream", **headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

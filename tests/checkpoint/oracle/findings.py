@@ -2,8 +2,6 @@
 
 import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -30,30 +28,25 @@ SENTENCE = re.compile(r"[A-Z].*\.", re.DOTALL)
 
 
 def outcomes_of(case: OracleCase) -> dict[str, str]:
-    """Return what comes of each finding about weights in the small random checkpoint of a case.
+    """Return of each finding about weights "computed", or the sentence that says why it can't be.
 
     Raises whatever a finding raises. ValueError: what should be a sentence is none.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        build(case).save_pretrained(folder)
-        found = outcomes(Path(folder), case.stack)
-    for name, outcome in found.items():
+    with (
+        tempfile.TemporaryDirectory() as name,
+        patch.object(chance, "DRAWS", FEW),
+        threadpool_limits(MEASURING_THREADS),
+    ):
+        build(case).save_pretrained(name)
+        files = in_folder(Path(name), stack=case.stack)
+        called = "small" + (f"--{case.stack}" if case.stack else "")
+        model = Model(name=called, title="Small", sources=(FolderSource(folder=Path(name)),), stack=case.stack)
+        opened = Opened(model, files, open_checkpoint(files), RunSettings(skip=True))
+        found = {finding.name: _outcome(finding, opened) for finding in ABOUT_WEIGHTS}
+    for finding, outcome in found.items():
         if outcome != COMPUTED and not SENTENCE.fullmatch(outcome):
-            raise ValueError(f"{name} of {case.name}: {outcome!r} is no sentence")
+            raise ValueError(f"{finding} of {case.name}: {outcome!r} is no sentence")
     return found
-
-
-def outcomes(folder: Path, stack: str | None) -> dict[str, str]:
-    """Return what comes of each finding about weights: "computed", or the sentence that says why it can't be.
-
-    Raises whatever a finding raises.
-    """
-    files = in_folder(folder, stack=stack)
-    source = FolderSource(folder=folder)
-    model = Model(name="small" + (f"--{stack}" if stack else ""), title="Small", sources=(source,), stack=stack)
-    opened = Opened(model, files, open_checkpoint(files), RunSettings(skip=True))
-    with _few_draws(), threadpool_limits(MEASURING_THREADS):
-        return {finding.name: _outcome(finding, opened) for finding in ABOUT_WEIGHTS}
 
 
 def _outcome(finding: Finding[Any], opened: Opened) -> str:
@@ -65,9 +58,3 @@ def _outcome(finding: Finding[Any], opened: Opened) -> str:
     except NotApplicableError as error:
         return str(error)
     return COMPUTED
-
-
-@contextmanager
-def _few_draws() -> Iterator[None]:
-    with patch.object(chance, "DRAWS", FEW):
-        yield

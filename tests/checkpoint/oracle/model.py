@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -126,17 +128,19 @@ def _pixels(constant: bool, generator: Any) -> Any:
 def run(case: OracleCase, model: Any, *, constant: bool) -> Trace:
     import torch
 
-    trace, handles = Trace(), []
-    for name, module in model.named_modules():
+    trace = Trace()
 
-        def record(module: Any, args: Any, kwargs: Any, output: Any, name: str = name) -> None:
-            given = args[0] if args else kwargs.get("hidden_states")
-            result = output[0] if isinstance(output, tuple | list) else output
-            if torch.is_tensor(given) and torch.is_tensor(result):
-                trace.given.setdefault(name, []).append(_rows(given))
-                trace.returned.setdefault(name, []).append(_rows(result))
+    def record(name: str, module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        given = args[0] if args else kwargs.get("hidden_states")
+        result = output[0] if isinstance(output, tuple | list) else output
+        if torch.is_tensor(given) and torch.is_tensor(result):
+            trace.given.setdefault(name, []).append(_rows(given))
+            trace.returned.setdefault(name, []).append(_rows(result))
 
-        handles.append(module.register_forward_hook(record, with_kwargs=True))
+    handles = [
+        module.register_forward_hook(partial(record, name), with_kwargs=True)
+        for name, module in model.named_modules()
+    ]
     with torch.no_grad():
         output = model(**inputs_of(case, model, constant=constant), output_attentions=case.eager)
     for handle in handles:
@@ -153,12 +157,6 @@ def _rows(tensor: Any) -> Array:
 
 
 def _attentions(case: OracleCase, output: Any) -> Sequence[Any]:
-    if case.family.endswith("--encoder"):
-        return output.encoder_attentions
-    if case.family.endswith("--decoder"):
-        return output.decoder_attentions
-    if case.family.endswith("--text"):
-        return output.text_model_output.attentions
-    if case.family.endswith("--vision"):
-        return output.vision_model_output.attentions
-    return output.attentions
+    of_stack = {half: f"{half}_attentions" for half in ("encoder", "decoder")}
+    of_stack |= {half: f"{half}_model_output.attentions" for half in ("text", "vision")}
+    return attrgetter(of_stack.get(case.stack, "attentions"))(output)
