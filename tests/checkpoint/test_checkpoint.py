@@ -7,9 +7,19 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.sources import Files, in_folder
+from generators.checkpoint.sources import in_folder
 from generators.checkpoint.sources.safetensors_files import Safetensors
-from tests.checkpoints import DTYPES, SMALL, WEIGHTS, config_of, raw_bytes, tensors_of, write_checkpoint, write_json
+from tests.checkpoints import (
+    DTYPES,
+    SMALL,
+    WEIGHTS,
+    config_of,
+    raw_bytes,
+    read_model,
+    tensors_of,
+    write_checkpoint,
+    write_json,
+)
 
 D = SMALL.d_model
 
@@ -119,20 +129,6 @@ def test_opening_reads_no_tensor_a_role_only_its_own_and_a_fused_one_is_read_onc
     assert tensors_read == ["wpe.weight", "h.0.attn.c_attn.weight"]
 
 
-def test_only_the_shard_that_is_asked_for_is_fetched(tmp_path):
-    folder = in_folder(write_checkpoint(tmp_path, shards=3))
-    fetched = []
-
-    def fetch(name):
-        fetched.append(name)
-        return folder.fetch(name)
-
-    checkpoint = open_checkpoint(Files(folder.origin, fetch))
-    assert not [name for name in fetched if "-of-" in name]
-    _ = checkpoint["token_embedding"]
-    assert {name for name in fetched if "-of-" in name} == {"model-00001-of-00003.safetensors"}
-
-
 def test_a_harmed_shard_matters_only_when_asked_for(tmp_path):
     last = write_checkpoint(tmp_path, shards=3) / "model-00003-of-00003.safetensors"
     last.write_bytes(last.read_bytes()[:-5])
@@ -216,3 +212,27 @@ def test_the_header_of_a_file_is_parsed_once(tmp_path, monkeypatch):
     checkpoint = opened(write_checkpoint(tmp_path))
     assert all(checkpoint[role].size for role in checkpoint)
     assert len(times) == 1
+
+
+def test_a_role_made_of_two_tensors_has_the_names_and_the_content_of_both(tmp_path):
+    """OPT 350M's embeddings are narrower than its stream; the oracle compares their numbers."""
+    config = {**config_of("bert"), "model_type": "opt", "ffn_dim": 8, "word_embed_proj_dim": 6}
+    config["do_layer_norm_before"] = False
+    shapes = {"embed_tokens": (50, 6), "project_in": (D, 6), "project_out": (6, D)}
+    tensors = {f"model.decoder.{name}.weight": np.ones(shape, np.float32) for name, shape in shapes.items()}
+    embedding, projection, _ = tensors
+    before = read_model(tmp_path, config, tensors)
+    record = before.record("token_embedding")
+    assert record.name == f"{embedding} x {projection}"
+    assert before["token_embedding"].shape == (50, D)
+    assert "through" in before.layout("token_embedding")
+    after = read_model(tmp_path / "after", config, {**tensors, projection: np.zeros((D, 6), np.float32)})
+    assert after.changed_since({record.name: record.sha256}) == record.name
+    del tensors[projection]
+    partial = read_model(tmp_path / "partial", config, tensors)
+    assert "token_embedding" not in partial and "unembedding" in partial
+    assert partial.lacking("token_embedding") == "project_in.weight (token_embedding)"
+
+
+def test_layouts_say_only_what_is_unusual(tmp_path):
+    assert opened(write_checkpoint(tmp_path)).layout("token_embedding") == {"shape": "V d"}

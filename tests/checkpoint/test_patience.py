@@ -120,14 +120,6 @@ def test_a_hub_that_cannot_be_reached_is_asked_once_in_a_run_in_each_process(fak
     assert waits == []
 
 
-def test_another_run_asks_again(fake, down):
-    published(fake)
-    tries = iter([True])
-    down(httpx2.ConnectError, lambda request: next(tries, False))
-    refused(hub=Hub())
-    is_whole(opened(hub=Hub()))
-
-
 def test_a_silent_hub_costs_little_and_once(fake, monkeypatch):
     monkeypatch.setattr(patience, "FIRST_ANSWER_S", 0.2)
     asked = []
