@@ -67,11 +67,10 @@ def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Arr
         for j, name in enumerate("QKV"):
             weight = tensors[f"{block}.attn.c_attn.weight"][:, j * d : (j + 1) * d]
             bias = tensors[f"{block}.attn.c_attn.bias"][j * d : (j + 1) * d]
-            state[f"{ours}.attn.W_{name}"] = np.stack([weight[:, h * c : (h + 1) * c] for h in range(heads)])
-            state[f"{ours}.attn.b_{name}"] = np.stack([bias[h * c : (h + 1) * c] for h in range(heads)])
-        out = tensors[f"{block}.attn.c_proj.weight"]
+            state[f"{ours}.attn.W_{name}"] = np.ascontiguousarray(weight.reshape(d, heads, c).swapaxes(0, 1))
+            state[f"{ours}.attn.b_{name}"] = bias.reshape(heads, c)
         state |= {
-            f"{ours}.attn.W_O": np.stack([out[h * c : (h + 1) * c] for h in range(heads)]),
+            f"{ours}.attn.W_O": tensors[f"{block}.attn.c_proj.weight"].reshape(heads, c, d),
             f"{ours}.attn.b_O": tensors[f"{block}.attn.c_proj.bias"],
             f"{ours}.attn.mask": np.tril(np.ones((sizes.n_ctx, sizes.n_ctx), bool)),
             f"{ours}.attn.IGNORE": np.array(-np.inf, np.float32),
@@ -310,17 +309,14 @@ def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more:
 
 # CTranslate2, as its converter writes Whisper
 
-WHISPER_SIZES = {"d": 16, "f": 24, "V": 30, "encoder": 12, "decoder": 9}
 WHISPER_CONFIG = {
     "model_type": "whisper",
     "d_model": 16,
     "vocab_size": 30,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
+    **dict.fromkeys(("encoder_layers", "decoder_layers"), 2),
     "encoder_attention_heads": 2,
     "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
+    **dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim"), 24),
     "max_source_positions": 12,
     "max_target_positions": 9,
 }
@@ -329,11 +325,10 @@ CT2_TYPES = {"float32": 0, "int8": 1, "int16": 2, "float16": 4}
 
 def whisper_tensors() -> dict[str, Array]:
     """Return the tensors of a small Whisper by transformers' names, without those that no table reads."""
-    s = WHISPER_SIZES
-    d, f = s["d"], s["f"]
-    shapes: dict[str, tuple[int, ...]] = {"model.decoder.embed_tokens": (s["V"], d)}
-    for half in ("encoder", "decoder"):
-        shapes |= {f"model.{half}.embed_positions": (s[half], d), f"model.{half}.layer_norm": (d,)}
+    d, f = WHISPER_CONFIG["d_model"], WHISPER_CONFIG["encoder_ffn_dim"]
+    shapes: dict[str, tuple[int, ...]] = {"model.decoder.embed_tokens": (WHISPER_CONFIG["vocab_size"], d)}
+    for half, positions in (("encoder", "max_source_positions"), ("decoder", "max_target_positions")):
+        shapes |= {f"model.{half}.embed_positions": (WHISPER_CONFIG[positions], d), f"model.{half}.layer_norm": (d,)}
         for i in range(2):
             layer = f"model.{half}.layers.{i}"
             shapes |= {f"{layer}.self_attn.{name}": (d, d) for name in ("q_proj", "k_proj", "v_proj", "out_proj")}

@@ -118,15 +118,6 @@ def test_bloom_s_width_and_heads_have_two_names_each():
     assert read("bloom-560m", renamed) == read("bloom-560m", config)
 
 
-def test_deberta_s_second_block_reads_what_the_convolution_s_norm_gives():
-    def norms(kernel):
-        family, _ = read("deberta-v2-xlarge", {**published("deberta-v2-xlarge"), "conv_kernel_size": kernel})
-        return {role: slot.tensor for role, slot in family.roles(3) if role.endswith("ln1.gain")}
-
-    assert norms(3) == {**norms(0), "blocks.1.ln1.gain": "encoder.conv.LayerNorm.weight"}
-    assert norms(0)["blocks.1.ln1.gain"] == "encoder.layer.0.output.LayerNorm.weight"
-
-
 @pytest.mark.parametrize("kernel", [-3, 2.5, "3", True])
 def test_a_convolution_of_no_size_is_refused(kernel):
     with pytest.raises(InputError, match="conv_kernel_size"):

@@ -91,6 +91,8 @@ def test_an_entry_is_read_with_its_defaults_and_its_folder_relative_to_the_regis
         ({"frequency": "guess"}, r"models\.0\.frequency .*'counts', 'wordfreq' or 'index'"),
         ({"colour": "red"}, r"models\.0\.colour \('tiny'\): Extra"),
         *(({"name": name}, r"models\.0\.name") for name in HOSTILE_NAMES),
+        *(({"notes": f"a{mark}b"}, "characters that can't be seen") for mark in ("\u202e", "\x1b[31m", "\u2066")),
+        ({"licence": "a\x07b"}, "characters that can't be seen"),
     ],
 )
 def test_a_wrong_entry_is_refused_with_its_place_and_reason(tmp_path, changed, said):

@@ -219,6 +219,7 @@ class Kind:
     sealed: bool = True
 
 
+BYTES = (damage_bytes, replace_file)
 RESULTS = ("results/tiny/*.json", "results/tiny/*.npz", "results/tiny/.settled")
 KINDS = {
     "weights": Kind((f"tiny/{WEIGHTS}",)),
@@ -230,7 +231,7 @@ KINDS = {
     "vocabulary": Kind(("tiny/vocab.txt",)),
     "merges": Kind(("tiny/vocab.json", "tiny/merges.txt"), merges),
     "tokenizer.json": Kind(("tiny/tokenizer.json",), tokenizer),
-    "SentencePiece": Kind(("tiny/tokenizer.model",), pieces, (damage_bytes, replace_file)),
+    "SentencePiece": Kind(("tiny/tokenizer.model",), pieces, BYTES),
     "token counts": Kind(("tiny/token_counts.npy",)),
     "registry": Kind(("models.yml",)),
     "shards": Kind((f"tiny/{WEIGHTS}.index.json", "tiny/model-*"), shards),
@@ -238,9 +239,9 @@ KINDS = {
     "zip directories": Kind(("tiny/pytorch_model.bin",), zipped, (damage_directory,)),
     "nanoGPT": Kind(("tiny/ckpt.pt",), nanogpt),
     "TransformerLens": Kind((f"tiny/{WEIGHTS}", "tiny/cfg.json"), transformer_lens),
-    "GGUF": Kind(("tiny/model.gguf",), gguf, (damage_bytes, replace_file)),
+    "GGUF": Kind(("tiny/model.gguf",), gguf, BYTES),
     "GGUF's content": Kind(("tiny/model.gguf",), gguf, (damage_content,)),
-    "CTranslate2": Kind(("tiny/model.bin",), ctranslate2, (damage_bytes, replace_file)),
+    "CTranslate2": Kind(("tiny/model.bin",), ctranslate2, BYTES),
     "absurd sizes": Kind((), absurd_sizes),
     "long and deep models": Kind((), long_and_deep, one_in=10),
     "pipes and devices": Kind(
@@ -248,20 +249,13 @@ KINDS = {
     ),
     "stored results": Kind(("results/tiny/*.json",), use=commands.compute_all),
     "stored arrays": Kind(
-        ("results/tiny/*.npz",),
-        ways=(damage_bytes, damage_content, replace_file, damage_directory),
-        use=commands.compute_all,
+        ("results/tiny/*.npz",), ways=(*BYTES, damage_content, damage_directory), use=commands.compute_all
     ),
-    "figures": Kind((".cache/figures/*",), ways=(damage_bytes, replace_file), use=commands.compute_all),
-    "results to verify": Kind(RESULTS, ways=(damage_bytes, replace_file), use=commands.verify, sealed=False),
-    "results to adopt": Kind(RESULTS, ways=(damage_bytes, replace_file), use=commands.adopt, sealed=False),
+    "figures": Kind((".cache/figures/*",), ways=BYTES, use=commands.compute_all),
+    "results to verify": Kind(RESULTS, ways=BYTES, use=commands.verify, sealed=False),
+    "results to adopt": Kind(RESULTS, ways=BYTES, use=commands.adopt, sealed=False),
     "forged results to adopt": Kind(RESULTS[:1], ways=(damage_content,), use=commands.adopt_forged),
-    "reports": Kind(
-        ("report/*", "report/.results/tiny/*"),
-        ways=(damage_bytes, replace_file),
-        use=commands.write_report,
-        project="report",
-    ),
+    "reports": Kind(("report/*", "report/.results/tiny/*"), ways=BYTES, use=commands.write_report, project="report"),
     "series": Kind(("series.yml",), use=commands.render, project="series"),
     "registries of series": Kind(("models.yml",), use=commands.render, project="series"),
     "records of training": Kind(("tiny-*/training.json",), use=commands.render, project="series", one_in=4),
