@@ -9,9 +9,9 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -38,11 +38,7 @@ ABOUT_TOKENS = frozenset(
     and {role for role in finding.needs if role not in CAPABILITIES} == {"token_embedding"}
 )
 # In a part: of text and images, say, where transformers names no token embedding of the whole.
-Outcome = Literal["read", "read_in_a_part", "refused", "not_built"]
-
-
-class NotBuiltError(Exception):
-    """A type can't be made small."""
+OUTCOMES = ("read", "read_in_a_part", "refused", "not_built")
 
 
 def untabled() -> list[str]:
@@ -52,17 +48,17 @@ def untabled() -> list[str]:
     return sorted(kind for kind, config in CONFIG_MAPPING.items() if not {kind, config.model_type} & known)
 
 
-def outcome(kind: str, folder: Path) -> Outcome:
-    """Return what becomes of a type. Raises AssertionError: something is read wrongly, or claimed; names it."""
+def outcome(kind: str, folder: Path) -> str:
+    """Return one of `OUTCOMES`. Raises AssertionError: something is read wrongly, or claimed; names it."""
     try:
         with _limited():
             model = small_model(kind)
             model.save_pretrained(folder / kind)
     except Exception:  # transformers raises whatever it meets
         return "not_built"
-    whole = _embedding(model)
-    came = _through_atlas(kind, folder, list(_embeddings_of_parts(model)) if whole is None else [whole])
-    return "read_in_a_part" if came == "read" and whole is None else came
+    embeddings, in_a_part = _embeddings(model)
+    came = _through_atlas(kind, folder, [module.weight.detach().float().numpy() for module in embeddings])
+    return "read_in_a_part" if came == "read" and in_a_part else came
 
 
 def small_model(kind: str) -> Any:
@@ -74,7 +70,7 @@ def small_model(kind: str) -> Any:
     with torch.device("meta"):
         size = sum(parameter.numel() for parameter in _built(config(**settings)).parameters())
     if size > MOST_NUMBERS:
-        raise NotBuiltError(f"{kind} has {size} numbers.")
+        raise ValueError(f"{kind} has {size} numbers.")
     torch.manual_seed(0)
     model = _built(config(**settings))
     with torch.no_grad():
@@ -102,24 +98,18 @@ def _built(config: Any) -> Any:
     return next(kind for kind in kinds if type(config) in kind._model_mapping).from_config(config)
 
 
-def _embedding(model: Any) -> np.ndarray | None:
-    """Return what transformers calls the token embedding of a model, None where it calls nothing so."""
-    try:
-        weight = model.get_input_embeddings().weight
-    except (NotImplementedError, AttributeError):
-        return None
-    return weight.detach().float().numpy() if weight.ndim == 2 else None
-
-
-def _embeddings_of_parts(model: Any) -> Iterator[np.ndarray]:
+def _embeddings(model: Any) -> tuple[list[Any], bool]:
+    """Return what transformers calls the token embedding; where it calls nothing so, those of all parts, and True."""
     import torch
 
-    for part in model.modules():
-        if isinstance(part, torch.nn.Embedding):
-            yield part.weight.detach().float().numpy()
+    with suppress(NotImplementedError, AttributeError):
+        named = model.get_input_embeddings()
+        if named.weight.ndim == 2:
+            return [named], False
+    return [part for part in model.modules() if isinstance(part, torch.nn.Embedding)], True
 
 
-def _through_atlas(kind: str, folder: Path, embeddings: list[np.ndarray]) -> Outcome:
+def _through_atlas(kind: str, folder: Path, embeddings: list[np.ndarray]) -> str:
     model = Model(name="untabled", title=kind, sources=(FolderSource(folder=folder / kind),))
     try:
         opened = open_model(model, Places())
@@ -162,7 +152,7 @@ def tried(kinds: Sequence[str]) -> dict[str, Any]:
 
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     transformers.logging.disable_progress_bar()
-    found: dict[str, Any] = {"read": [], "read_in_a_part": [], "refused": [], "not_built": [], "wrong": {}}
+    found: dict[str, Any] = {name: [] for name in OUTCOMES} | {"wrong": {}}
     for kind in kinds:
         with tempfile.TemporaryDirectory() as folder:
             try:
