@@ -25,11 +25,6 @@ def _of_an_oracle(request):
 
 
 @pytest.fixture
-def gguf():
-    return pytest.importorskip("gguf", reason="the gguf package isn't installed here")
-
-
-@pytest.fixture
 def waits(monkeypatch):
     """Return a list of how long was waited, by a clock that only waiting moves on."""
     waited: list[float] = []

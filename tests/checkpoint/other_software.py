@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 
 from tests.checkpoints import SMALL, Array, Sizes, config_of, tensors_of, tensors_of_llama
@@ -80,26 +81,6 @@ def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Arr
             f"{ours}.mlp.b_out": tensors[f"{block}.mlp.c_proj.bias"],
         }
     return state
-
-
-def folded(state: Mapping[str, Array], n_layer: int = SMALL.n_layer) -> dict[str, Array]:
-    """Return a state dict as `fold_ln` and `center_writing_weights` of TransformerLens leave W_E and W_pos."""
-    out = dict(state)
-
-    def fold(norm: str, weights: str, bias: str, axis: int) -> None:
-        W = out[weights]
-        out[bias] = out[bias] + (W * out[f"{norm}.b"][:, None]).sum(axis)
-        out[weights] = W * out[f"{norm}.w"][:, None]
-
-    for i in range(n_layer):
-        block = f"blocks.{i}"
-        for name in "QKV":
-            fold(f"{block}.ln1", f"{block}.attn.W_{name}", f"{block}.attn.b_{name}", 1)
-        fold(f"{block}.ln2", f"{block}.mlp.W_in", f"{block}.mlp.b_in", 0)
-    fold("ln_final", "unembed.W_U", "unembed.b_U", 0)
-    for name in ("embed.W_E", "pos_embed.W_pos"):
-        out[name] = out[name] - out[name].mean(1, keepdims=True)
-    return {name: tensor for name, tensor in out.items() if not name.endswith((".w", "ln1.b", "ln2.b", "ln_final.b"))}
 
 
 def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
@@ -225,8 +206,6 @@ def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
 @contextmanager
 def gguf_writer(path: Path, arch: str = "llama", split: int = 0) -> Iterator[Any]:
     """Yield a writer of a GGUF file, or of shards with `split` tensors each, written at the end."""
-    import gguf
-
     writer = gguf.GGUFWriter(path, arch, split_max_tensors=split)
     yield writer
     writer.write_header_to_file()
@@ -246,8 +225,6 @@ def write_gguf(
     split: int = 0,
 ) -> None:
     """Write a GGUF file: matrices of type `kind`, or as `kinds` says, vectors as F32."""
-    import gguf
-
     known = gguf.MODEL_ARCH[arch.upper() if arch in ("gpt2", "gemma3") else "LLAMA"]
     names = gguf.get_tensor_name_map(known, said["block_count"])
     stored = {names.get_name(name, (".weight", ".bias")): tensor for name, tensor in tensors.items()}

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 
+import gguf
 import numpy as np
 import pytest
 
@@ -31,7 +32,7 @@ def as_llama(folder: Path, **changed: object) -> Checkpoint:
         (other.write_gpt2_gguf, config_of("gpt2"), tensors_of("gpt2")),
     ],
 )
-def test_a_gguf_file_is_its_original_and_is_handed_to_transformers_as_that(gguf, tmp_path, write, config, originals):
+def test_a_gguf_file_is_its_original_and_is_handed_to_transformers_as_that(tmp_path, write, config, originals):
     wanted = read_model(tmp_path / "original", config, originals)
     write(tmp_path / "model.gguf", "F32")
     read = opened(tmp_path / "model.gguf")
@@ -46,14 +47,14 @@ def test_a_gguf_file_is_its_original_and_is_handed_to_transformers_as_that(gguf,
         np.testing.assert_allclose(handed[name], tensor, rtol=0, atol=1e-6, err_msg=name)
 
 
-def test_keys_differ_where_a_converter_changed_tensors(gguf, tmp_path):
+def test_keys_differ_where_a_converter_changed_tensors(tmp_path):
     wanted = read_model(tmp_path / "original", other.GEMMA3_CONFIG, other.gemma3_tensors())
     other.write_gemma3_gguf(tmp_path / "model.gguf")
     assert opened(tmp_path / "model.gguf").layout("final_norm.gain") != wanted.layout("final_norm.gain")
 
 
 @pytest.mark.parametrize(("kind", "relative"), [("F16", 2**-11), ("BF16", 2**-8), ("Q8_0", None)])
-def test_a_rounded_gguf_file_is_its_original_within_rounding(gguf, tmp_path, kind, relative):
+def test_a_rounded_gguf_file_is_its_original_within_rounding(tmp_path, kind, relative):
     wanted = as_llama(tmp_path / "original")
     other.write_llama_gguf(tmp_path / "model.gguf", kind)
     read = opened(tmp_path / "model.gguf")
@@ -68,7 +69,7 @@ def test_a_rounded_gguf_file_is_its_original_within_rounding(gguf, tmp_path, kin
     assert (record.name, record.dtype, record.shape) == ("blk.1.attn_q.weight", kind, (64, 64))
 
 
-def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_bytes(gguf, tmp_path, monkeypatch):
+def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_bytes(tmp_path, monkeypatch):
     other.write_llama_gguf(tmp_path / "model.gguf", "Q8_0")
     reader = gguf.GGUFReader(tmp_path / "model.gguf")
     stored = {tensor.name: np.asarray(tensor.data).tobytes() for tensor in reader.tensors}
@@ -81,7 +82,7 @@ def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_
         assert record.sha256 == hashlib.sha256(stored[record.name]).hexdigest()
 
 
-def write_random_blocks(gguf, path: Path, kind: str, rows: int = 5, blocks: int = 3) -> np.ndarray:
+def write_random_blocks(path: Path, kind: str, rows: int = 5, blocks: int = 3) -> np.ndarray:
     as_type = gguf.GGMLQuantizationType[kind]
     size = gguf.GGML_QUANT_SIZES[as_type][1]
     stored = np.random.default_rng(0).integers(0, 256, (rows, blocks * size), np.uint8)
@@ -92,8 +93,8 @@ def write_random_blocks(gguf, path: Path, kind: str, rows: int = 5, blocks: int 
 
 
 @pytest.mark.parametrize("kind", IN_BLOCKS)
-def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(gguf, tmp_path, kind):
-    wanted = write_random_blocks(gguf, tmp_path / "model.gguf", kind)
+def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(tmp_path, kind):
+    wanted = write_random_blocks(tmp_path / "model.gguf", kind)
     form, path = Gguf(), tmp_path / "model.gguf"
     header = form.header(path, "t")
     assert (header.dtype, header.shape) == (kind, wanted.shape)
@@ -104,19 +105,19 @@ def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(gguf, tmp_pa
             assert read.tobytes() == wanted[rows].tobytes()
 
 
-def test_every_type_of_blocks_that_the_package_knows_is_read(gguf):
+def test_every_type_of_blocks_that_the_package_knows_is_read():
     known = {kind.name for kind in gguf.quants._type_traits}
     assert set(IN_BLOCKS) == known - {"BF16"}
 
 
-def test_one_row_of_blocks_is_refused(gguf, tmp_path):
+def test_one_row_of_blocks_is_refused(tmp_path):
     with other.gguf_writer(tmp_path / "model.gguf") as writer:
         writer.add_tensor("t", np.zeros(18, np.uint8), raw_dtype=gguf.GGMLQuantizationType.Q4_0)
     with pytest.raises(InputError, match=r"t in model\.gguf is one row of Q4_0"):
         Gguf().rows(tmp_path / "model.gguf", "t", ...)
 
 
-def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(gguf, tmp_path):
+def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(tmp_path):
     path = tmp_path / "model.gguf"
     words, scores = [f"wörd {i}" for i in range(5000)], [i / 4 for i in range(5000)]
     with other.gguf_writer(path) as writer:
@@ -136,14 +137,14 @@ def test_long_lists_of_metadata_are_read_at_once_and_cut_ones_are_refused(gguf, 
             Gguf().settings(path)
 
 
-def test_a_tied_file_has_no_output_matrix(gguf, tmp_path):
+def test_a_tied_file_has_no_output_matrix(tmp_path):
     other.write_llama_gguf(tmp_path / "model.gguf", without=("lm_head.weight",))
     read = opened(tmp_path / "model.gguf")
     assert read.architecture.tied
     assert "unembedding" not in read
 
 
-def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path):
+def test_the_rotations_of_llama_3_are_those_that_the_factors_give(tmp_path):
     rule = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     rule["original_max_position_embeddings"] = 8192
     wanted = as_llama(tmp_path / "a", rope_theta=500000.0, rope_scaling=rule).architecture.rotary[0]
@@ -161,7 +162,7 @@ def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path
 
 
 @pytest.mark.parametrize(("kind", "bits"), [("F16", None), ("Q8_0", 8), ("Q4_1", 4)])
-def test_a_quantized_copy_is_said_to_be_one_in_its_record(gguf, tmp_path, kind, bits):
+def test_a_quantized_copy_is_said_to_be_one_in_its_record(tmp_path, kind, bits):
     other.write_llama_gguf(tmp_path / "model.gguf", kind)
     note = prepare(open_model(model_of(tmp_path), Places()), []).record.notes
     said = (
@@ -190,7 +191,7 @@ def test_scores_of_the_largest_gemma_3_are_scaled_by_its_width(layers, scalar):
     ],
     ids=str,
 )
-def test_gguf_files_that_are_not_read_say_why(gguf, tmp_path, changed, sentence):
+def test_gguf_files_that_are_not_read_say_why(tmp_path, changed, sentence):
     other.write_llama_gguf(tmp_path / "model.gguf", **changed)
     with pytest.raises(InputError, match=sentence):
         opened(tmp_path)
@@ -202,7 +203,7 @@ def shards(folder: Path, **changed: object) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def test_shards_are_read_as_the_whole_file_by_whichever_name(gguf, tmp_path):
+def test_shards_are_read_as_the_whole_file_by_whichever_name(tmp_path):
     other.write_llama_gguf(tmp_path / "whole.gguf", "Q8_0")
     wanted, paths = opened(tmp_path / "whole.gguf"), shards(tmp_path / "split")
     assert find_model(str(paths[1]), Registry(models=())).name == "tiny"
@@ -218,14 +219,14 @@ def test_shards_are_read_as_the_whole_file_by_whichever_name(gguf, tmp_path):
             opened(path)
 
 
-def test_shards_of_two_models_are_refused(gguf, tmp_path):
+def test_shards_of_two_models_are_refused(tmp_path):
     paths, others = shards(tmp_path / "split"), shards(tmp_path / "other", without=("lm_head.weight",))
     others[2].replace(paths[2])
     with pytest.raises(InputError, match="has 20 tensors, and its first file says 21"):
         opened(tmp_path / "split")
 
 
-def test_an_adapter_is_refused_with_the_command_that_merges_it(gguf, tmp_path):
+def test_an_adapter_is_refused_with_the_command_that_merges_it(tmp_path):
     with other.gguf_writer(tmp_path / "my-lora.gguf") as writer:
         writer.add_type("adapter")
         writer.add_tensor("blk.0.attn_q.weight.lora_a", np.ones((2, 4), np.float32))
@@ -233,7 +234,7 @@ def test_an_adapter_is_refused_with_the_command_that_merges_it(gguf, tmp_path):
         opened(tmp_path / "my-lora.gguf")
 
 
-def test_of_several_quantizations_one_is_named_and_what_lets_a_model_see_is_none(gguf, tmp_path):
+def test_of_several_quantizations_one_is_named_and_what_lets_a_model_see_is_none(tmp_path):
     for kind in ("Q4_0", "Q8_0"):
         other.write_llama_gguf(tmp_path / f"tiny-{kind}.gguf", kind)
     with pytest.raises(InputError, match=r"several files of weights \(tiny-Q4_0.gguf, tiny-Q8_0.gguf\): name one"):
@@ -242,7 +243,7 @@ def test_of_several_quantizations_one_is_named_and_what_lets_a_model_see_is_none
     assert opened(tmp_path).record("blocks.0.attn.q").dtype == "Q4_0"
 
 
-def test_a_damaged_gguf_file_is_a_sentence(gguf, tmp_path):
+def test_a_damaged_gguf_file_is_a_sentence(tmp_path):
     other.write_llama_gguf(tmp_path / "model.gguf")
     content = (tmp_path / "model.gguf").read_bytes()
     for length in (len(content) - 100, 400, 30, 6):

@@ -2,6 +2,7 @@
 
 import zipfile
 
+import gguf
 import numpy as np
 import pytest
 
@@ -38,7 +39,7 @@ def test_a_layout_that_can_be_is_none_of_these():
 
 
 @pytest.mark.parametrize("offset", [0, 2**64 - 32, 2**40, 33], ids=["overlaps", "wraps", "beyond", "between"])
-def test_a_gguf_file_whose_offsets_lie_is_refused(gguf, tmp_path, offset):
+def test_a_gguf_file_whose_offsets_lie_is_refused(tmp_path, offset):
     path = tmp_path / "model.gguf"
     other.write_llama_gguf(path, "F32")
     field = next(t for t in gguf.GGUFReader(path).tensors if t.name == "blk.1.attn_q.weight").field

@@ -7,6 +7,7 @@ Whisper and rxnfp under MIT.
 import shutil
 from pathlib import Path
 
+import gguf
 import numpy as np
 import pytest
 import torch
@@ -25,7 +26,7 @@ def piece(tmp_path: Path, name: str, called: str, config: str | None = None) -> 
     return tmp_path
 
 
-def test_smollm2s_blocks_are_what_its_package_says(gguf, tmp_path):
+def test_smollm2s_blocks_are_what_its_package_says(tmp_path):
     read = open_checkpoint(in_folder(piece(tmp_path, "smollm2.gguf", "model.gguf")))
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(SLICES / "smollm2.gguf").tensors}
     for role, name in (("token_embedding", "token_embd.weight"), ("blocks.0.ln1.gain", "blk.0.attn_norm.weight")):
