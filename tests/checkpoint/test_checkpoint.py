@@ -174,9 +174,9 @@ def test_a_role_made_of_two_tensors_has_the_names_and_the_content_of_both(tmp_pa
     before = read_model(tmp_path, config, tensors)
     record = before.record("token_embedding")
     assert record.name == f"{embedding} x {projection}"
-    assert before["token_embedding"].shape == (50, D)
     assert "through" in before.layout("token_embedding")
     after = read_model(tmp_path / "after", config, {**tensors, projection: np.zeros((D, 6), np.float32)})
+    assert after["token_embedding"].shape == (50, D)
     assert after.changed_since({record.name: record.sha256}) == record.name
     del tensors[projection]
     partial = read_model(tmp_path / "partial", config, tensors)
