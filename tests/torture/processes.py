@@ -66,8 +66,10 @@ def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
     if pid == 0:
         os.setsid()
         os.close(receive)
-        os.write(send, json.dumps(asdict(_acted(act, seconds, memory))).encode())
-        os._exit(0)
+        try:
+            os.write(send, json.dumps(asdict(_acted(act, seconds, memory))).encode())
+        finally:  # also where the parent was killed: a child must not go on in its place
+            os._exit(0)
     os.close(send)
     with os.fdopen(receive, "rb") as pipe:
         told = pipe.read()

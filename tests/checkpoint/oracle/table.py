@@ -40,3 +40,10 @@ def table_row(
         "asked": None if outcomes is None else len(outcomes),
         **{column: None if column not in worst else worst[column] <= TOLERANCE for column in COLUMNS},
     }
+
+
+def not_seen(case: OracleCase, row: Mapping[str, Any], oracle: ModelOracle) -> list[str]:
+    """Return the columns of a row that every family must have, and that don't agree or weren't compared."""
+    needed = {"attn.q", "attn.k", "attn.o", "positions", "ln2"} | ({"attn.v"} if case.scores else set())
+    needed |= set() if "blocks.*.mlp.in" in oracle.family.without else {"mlp.in", "mlp.out"}
+    return sorted(column for column in needed if not row[column])
