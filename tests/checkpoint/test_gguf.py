@@ -11,6 +11,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.registry import Registry
 from generators.checkpoint.sources import Places, files, in_folder
+from generators.checkpoint.sources.formats import check_layout
 from generators.checkpoint.sources.gguf_files import IN_BLOCKS, Gguf
 from generators.checkpoint.sources.gguf_models import of_gguf
 from generators.checkpoint.typed import find_model
@@ -250,3 +251,42 @@ def test_a_damaged_gguf_file_is_a_sentence(tmp_path):
         (tmp_path / "model.gguf").write_bytes(content[:length])
         with pytest.raises(InputError, match="isn't a whole GGUF file"):
             opened(tmp_path)
+
+
+# Where a file says that its tensors are
+
+
+@pytest.mark.parametrize(
+    ("spans", "sentence"),
+    [
+        ({"a": (64, 96), "b": (64, 96)}, "inside a"),
+        ({"a": (64, 100), "b": (96, 128)}, "inside a"),
+        ({"a": (32, 64)}, "inside the header"),
+        ({"a": (64, 300)}, "cut off"),
+        ({"a": (96, 64)}, "cut off"),
+        ({"a": (64, 96), "b": (100, 110)}, "no multiple of 32"),
+        ({"a": (64, 96), "b": (128, 130)}, "belong to no tensor"),
+        ({"a": (128, 130)}, "belong to no tensor"),
+    ],
+)
+def test_a_layout_that_can_t_be_is_refused(spans, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check_layout(spans, begin=64, size=256, align=32, gap=31)
+
+
+def test_a_layout_that_can_be_is_none_of_these():
+    check_layout({"b": (96, 100), "a": (64, 90), "none": (64, 64)}, begin=64, size=256, align=32, gap=31)
+    check_layout({"far": (200, 256)}, begin=64, size=256, gap=None)
+
+
+@pytest.mark.parametrize("offset", [0, 2**64 - 32, 2**40, 33], ids=["overlaps", "wraps", "beyond", "between"])
+def test_a_gguf_file_whose_offsets_lie_is_refused(tmp_path, offset):
+    path = tmp_path / "model.gguf"
+    other.write_llama_gguf(path, "F32")
+    field = next(t for t in gguf.GGUFReader(path).tensors if t.name == "blk.1.attn_q.weight").field
+    where = int(field.offset + sum(part.nbytes for part in field.parts[:-1]))
+    data = bytearray(path.read_bytes())
+    data[where : where + 8] = offset.to_bytes(8, "little")
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="isn't a whole GGUF file"):
+        opened(path)

@@ -1,6 +1,7 @@
 """Older files are read by PyTorch's weights-only unpickler or not at all, and safetensors come first."""
 
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -229,3 +230,46 @@ def test_matrices_by_other_names_are_quantised_too(tmp_path):
     checkpoint = open_checkpoint(in_folder(folder))
     assert "it is quantized by gptq" in checkpoint.lacking("blocks.0.attn.q")
     assert checkpoint.missing_for("blocks.0.attn.q")[0] == "blocks.0.attn.q"
+
+
+def test_compressed_records_are_inflated_and_give_the_same_numbers(torch, tmp_path):
+    wanted = open_checkpoint(in_folder(older(torch, tmp_path / "a")))
+    folder = older(torch, tmp_path / "b")
+    with zipfile.ZipFile(folder / OLDER) as archive:
+        records = [(record.filename, archive.read(record)) for record in archive.infolist()]
+    with zipfile.ZipFile(folder / OLDER, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in records:
+            archive.writestr(name, data)
+    read = open_checkpoint(in_folder(folder))
+    for role in wanted:
+        np.testing.assert_array_equal(read[role], wanted[role])
+
+
+@pytest.mark.parametrize("how", ["twice", "moved"])
+def test_a_zip_file_whose_records_are_not_where_it_says_is_refused(torch, tmp_path, how):
+    path = older(torch, tmp_path) / OLDER
+    with zipfile.ZipFile(path, "a") as archive:
+        record = next(r for r in archive.infolist() if r.filename.endswith("/data/3"))
+        if how == "twice":
+            archive.writestr(record.filename, bytes(record.file_size))
+    if how == "moved":
+        content, length = bytearray(path.read_bytes()), record.header_offset + 28
+        content[length + 1] += 8  # 2 KiB more between the record's name and its bytes
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="is not opened"):
+        open_checkpoint(in_folder(tmp_path))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_unpacking_takes_is_known_before_it_is_done(torch, tmp_path, monkeypatch, zipped):
+    folder = older(torch, tmp_path)
+    if zipped:
+        with zipfile.ZipFile(folder / OLDER, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("archive/data.pkl", b"N0" * pickled.LARGEST_PICKLE)
+            archive.writestr("archive/version", "3\n")
+    else:
+        monkeypatch.setattr(pickled, "LARGEST_PICKLE", 10_000)
+        (folder / OLDER).write_bytes(b"\x80\x02" + b"]" * 20_000 + b".")  # nested lists
+    monkeypatch.setattr(pickled, "_unpickled", None)
+    with pytest.raises(InputError, match="more than tensors need"):
+        open_checkpoint(in_folder(folder))

@@ -87,6 +87,7 @@ LLAMA3 = {
     "original_max_position_embeddings": 16,
     "rope_theta": 100.0,
 }
+HALF = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
 LINEAR = {"rope_type": "linear", "factor": 3.0, "rope_theta": 100.0}
 LONG = {
     "rope_type": "longrope",
@@ -108,10 +109,7 @@ CASES = (
     OracleCase("ctrl", config={"layer_norm_epsilon": 1e-6}),  # its blocks have this one, whatever the config says
     OracleCase("gptj"),
     OracleCase("codegen"),
-    OracleCase(
-        "gpt_neox",
-        config={"rope_parameters": {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}},
-    ),
+    OracleCase("gpt_neox", config={"rope_parameters": HALF}),
     OracleCase(
         "gpt_neox", note="no biases in attention", config={"attention_bias": False, "use_parallel_residual": False}
     ),
@@ -139,10 +137,8 @@ CASES = (
     ),
     OracleCase("llama", note="linear scaling", config={"rope_parameters": LINEAR}),
     OracleCase(
-        "llama",
-        note="part of a head in vain",  # its software turns all of it
-        config={"rope_parameters": {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}},
-    ),
+        "llama", note="part of a head in vain", config={"rope_parameters": HALF}
+    ),  # its software turns all of it
     OracleCase("llama", note="YaRN", config={"rope_parameters": yarn()}),
     OracleCase("glm"),
     OracleCase("glm", note="no biases", config={"attention_bias": False}),
