@@ -89,40 +89,26 @@ def inputs_of(case: OracleCase, model: Any, *, constant: bool) -> dict[str, Any]
     import torch
 
     generator = torch.Generator().manual_seed(1)
+
+    def drawn(*shape: int) -> Any:
+        return torch.zeros(shape) if constant else torch.randn(shape, generator=generator)
+
     ids = torch.randint(5, 50, (1, TOKENS), generator=generator)
     if constant:
         ids = torch.full_like(ids, 7)
-    if case.type.startswith(("vit", "deit", "dinov2")) or case.type in ("clip_vision_model", "siglip_vision_model"):
-        order = {"noise": torch.arange(16.0)[None]} if case.type == "vit_mae" else {}
-        return {"pixel_values": _pixels(constant, generator), **order}
-    if case.type in ("clip", "siglip"):
-        return {"pixel_values": _pixels(constant, generator), "input_ids": ids}
-    if case.type in ("siglip2", "siglip2_vision_model"):
-        return {**_patches(constant, generator), **({"input_ids": ids} if case.type == "siglip2" else {})}
     if case.type == "whisper":
-        sound = torch.zeros(1, 8, 40) if constant else torch.randn(1, 8, 40, generator=generator)
-        return {"input_features": sound, "decoder_input_ids": ids}
+        return {"input_features": drawn(1, 8, 40), "decoder_input_ids": ids}
     if case.type in PAIRS:
         return {"input_ids": ids, "decoder_input_ids": ids}
-    return {"input_ids": ids}
-
-
-def _patches(constant: bool, generator: Any) -> dict[str, Any]:
-    """Return an image as SigLIP 2 is given it: the pixels of 4 x 4 patches, and which of them are there."""
-    import torch
-
-    pixels = torch.zeros(1, 16, 48) if constant else torch.randn(1, 16, 48, generator=generator)
-    return {
-        "pixel_values": pixels,
-        "pixel_attention_mask": torch.ones(1, 16, dtype=torch.long),
-        "spatial_shapes": torch.tensor([[4, 4]]),
-    }
-
-
-def _pixels(constant: bool, generator: Any) -> Any:
-    import torch
-
-    return torch.zeros(1, 3, 16, 16) if constant else torch.randn(1, 3, 16, 16, generator=generator)
+    image = {"pixel_values": drawn(1, 16, 48) if case.type.startswith("siglip2") else drawn(1, 3, 16, 16)}
+    if case.type.startswith("siglip2"):  # is given the pixels of 4 x 4 patches, and which of them are there
+        image |= {
+            "pixel_attention_mask": torch.ones(1, 16, dtype=torch.long),
+            "spatial_shapes": torch.tensor([[4, 4]]),
+        }
+    if case.type.startswith(("vit", "deit", "dinov2")) or case.type.endswith("vision_model"):
+        return image | ({"noise": torch.arange(16.0)[None]} if case.type == "vit_mae" else {})
+    return {"input_ids": ids} | (image if case.type in ("clip", "siglip", "siglip2") else {})
 
 
 def run(case: OracleCase, model: Any, *, constant: bool) -> Trace:
