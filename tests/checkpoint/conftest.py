@@ -4,6 +4,7 @@ import pytest
 
 from generators.base import notices
 from generators.checkpoint.sources import patience
+from tests.checkpoints import write_checkpoint
 
 
 @pytest.fixture
@@ -22,6 +23,11 @@ def transformers(torch):
 def _of_an_oracle(request):
     if "oracle" in request.keywords:
         request.getfixturevalue("transformers")
+
+
+@pytest.fixture
+def tiny(fake):
+    write_checkpoint(fake.repository("owner/tiny"))
 
 
 @pytest.fixture

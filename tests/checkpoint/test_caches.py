@@ -44,8 +44,7 @@ def refuse_to_write(monkeypatch, under: Path) -> None:
 
 
 @pytest.mark.parametrize("prefetched", [False, True])
-def test_a_cache_of_tensors_that_cannot_be_written_is_a_warning(fake, tmp_path, monkeypatch, lines, prefetched):
-    published(fake)
+def test_a_cache_of_tensors_that_cannot_be_written_is_a_warning(tiny, tmp_path, monkeypatch, lines, prefetched):
     with monkeypatch.context() as patched:
         refuse_to_write(patched, tmp_path / "cache")
         checkpoint = opened()
@@ -59,8 +58,7 @@ def test_a_cache_of_tensors_that_cannot_be_written_is_a_warning(fake, tmp_path, 
     is_whole(opened())
 
 
-def test_a_cache_of_tensors_that_can_only_be_read_is_read(fake, tmp_path, monkeypatch):
-    published(fake)
+def test_a_cache_of_tensors_that_can_only_be_read_is_read(fake, tiny, tmp_path, monkeypatch):
     is_whole(opened())
     sent = fake.sent
     refuse_to_write(monkeypatch, tmp_path / "cache")
@@ -68,8 +66,7 @@ def test_a_cache_of_tensors_that_can_only_be_read_is_read(fake, tmp_path, monkey
     assert fake.sent == sent
 
 
-def test_what_finds_no_room_on_the_disk_is_not_fetched_beforehand(fake, monkeypatch):
-    published(fake)
+def test_what_finds_no_room_on_the_disk_is_not_fetched_beforehand(tiny, monkeypatch):
     checkpoint = opened()
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
@@ -78,16 +75,14 @@ def test_what_finds_no_room_on_the_disk_is_not_fetched_beforehand(fake, monkeypa
     assert checkpoint.traffic.fetched == before
 
 
-def test_small_files_need_no_cache_of_the_hub_s_client(fake, tmp_path, monkeypatch, lines):
-    published(fake)
+def test_small_files_need_no_cache_of_the_hub_s_client(tiny, tmp_path, monkeypatch, lines):
     refuse_to_write(monkeypatch, tmp_path / "client-cache")
     is_whole(opened())
     (line,) = lines
     assert f"{tmp_path / 'client-cache'} can't be written ({READ_ONLY})" in line
 
 
-def test_a_whole_file_that_cannot_be_stored_is_one_model_s_sentence(fake, tmp_path, monkeypatch):
-    published(fake)
+def test_a_whole_file_that_cannot_be_stored_is_one_model_s_sentence(fake, tiny, tmp_path, monkeypatch):
     published(fake, "owner/other")
     checkpoint = opened()
     with monkeypatch.context() as patched:

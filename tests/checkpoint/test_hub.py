@@ -28,8 +28,7 @@ def is_whole(checkpoint) -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_everything_is_asked_for_at_the_commit_that_a_revision_means(fake, whole):
-    published(fake)
+def test_everything_is_asked_for_at_the_commit_that_a_revision_means(fake, tiny, whole):
     checkpoint = opened(revision="v2")
     checkpoint.prefetch(list(checkpoint), whole=whole)
     assert checkpoint.origin == Origin("hub", "owner/tiny", "v2", COMMIT)
@@ -56,16 +55,14 @@ def test_every_tensor_is_what_it_is_in_the_file(fake, monkeypatch, dtype, shards
             assert record.sha256 == hashlib.sha256(stored.tobytes()).hexdigest()
 
 
-def test_neighbors_are_read_in_one_request(fake):
-    published(fake)
+def test_neighbors_are_read_in_one_request(fake, tiny):
     checkpoint = opened()
     before = len(fake.weights_asked())
     checkpoint.prefetch([role for role in checkpoint if role.startswith("blocks.0.")])
     assert len(fake.weights_asked()) - before == 1
 
 
-def test_progress_and_traffic_are_in_bytes(fake):
-    published(fake)
+def test_progress_and_traffic_are_in_bytes(fake, tiny):
     lines: list[str] = []
     checkpoint = opened()
     headers = checkpoint.traffic.fetched
@@ -76,8 +73,7 @@ def test_progress_and_traffic_are_in_bytes(fake):
     assert checkpoint.traffic.fetched == fake.sent
 
 
-def test_what_is_cached_is_not_asked_for_again_unless_it_is_damaged(fake, tmp_path):
-    published(fake)
+def test_what_is_cached_is_not_asked_for_again_unless_it_is_damaged(fake, tiny, tmp_path):
     is_whole(opened())
     fake.asked.clear()
     is_whole(opened())
@@ -117,8 +113,7 @@ def test_files_that_are_needed_whole_come_whole_once_and_with_progress(fake, mon
     assert lines[0].endswith("-of-00003.safetensors") and lines[-1].endswith("B")
 
 
-def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(fake, monkeypatch):
-    published(fake)
+def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(tiny, monkeypatch):
     monkeypatch.setenv("ATLAS_CACHE_GB", "0")
     checkpoint = opened()
     before = checkpoint.traffic.fetched
@@ -129,8 +124,7 @@ def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(fake, monkeyp
     assert checkpoint.traffic.needed > table.nbytes  # all that was asked for
 
 
-def test_offline_main_is_found_again(fake, monkeypatch):
-    published(fake)
+def test_offline_main_is_found_again(fake, tiny, monkeypatch):
     is_whole(opened())
     fake.asked.clear()
     checkpoint = opened(hub=Hub(offline=True))
@@ -147,8 +141,7 @@ def test_offline_main_is_found_again(fake, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["html", "shift", "whole"])
-def test_an_answer_that_is_not_the_part_asked_for_is_not_used(fake, kind):
-    published(fake)
+def test_an_answer_that_is_not_the_part_asked_for_is_not_used(fake, tiny, kind):
     checkpoint = opened()
     fake.faults.append(HubFault(kind, WEIGHTS))
     with pytest.raises(WeightsUnavailableError, match=r"model\.safetensors of owner/tiny can't be read"):
@@ -156,8 +149,7 @@ def test_an_answer_that_is_not_the_part_asked_for_is_not_used(fake, kind):
     is_whole(checkpoint)
 
 
-def test_a_server_without_parts_gives_files_whole(fake):
-    published(fake)
+def test_a_server_without_parts_gives_files_whole(fake, tiny):
     fake.faults.append(HubFault("whole", "/cdn/", times=100))
     is_whole(opened())
 
@@ -235,8 +227,7 @@ def test_a_token_in_the_environment_is_named_as_it_comes_first(fake, monkeypatch
     assert "the token in HF_TOKEN" in sentence and "unset it and run `hf auth login`" in sentence
 
 
-def test_a_revision_that_does_not_exist_is_named(fake):
-    published(fake)
+def test_a_revision_that_does_not_exist_is_named(fake, tiny):
     fake.faults.append(HubFault("no-revision", "/api/"))
     with pytest.raises(WeightsUnavailableError, match="owner/tiny at v9 can't be read: there is no such revision"):
         opened(revision="v9")

@@ -61,8 +61,7 @@ def refused(repo="owner/tiny", match="can't be reached", hub=None) -> None:
         ("503", {"retry_after": "soon"}, 0.01),
     ],
 )
-def test_what_may_pass_is_asked_again_after_the_wait_that_is_asked_for(fake, waits, where, status, headers, seconds):
-    published(fake)
+def test_what_may_pass_is_asked_again_after_its_wait(fake, tiny, waits, where, status, headers, seconds):
     fake.faults.append(HubFault(status, where, **headers))
     is_whole(opened())
     assert waits == [seconds, 2 * seconds][: headers.get("times", 1)]
@@ -77,8 +76,7 @@ def test_threads_that_wait_for_one_rate_limit_announce_it_once(fake, waits, line
 
 
 @pytest.mark.parametrize("fault", [{"kind": "503"}, {"kind": "429", "rate_limit": LIMIT}])
-def test_trouble_that_does_not_pass_ends_and_is_one_model_s(fake, waits, fault):
-    published(fake)
+def test_trouble_that_does_not_pass_ends_and_is_one_model_s(fake, tiny, waits, fault):
     published(fake, "owner/other")
     fake.faults.append(HubFault(where="/cdn/owner/tiny", times=100, **fault))
     hub = Hub()
@@ -90,8 +88,7 @@ def test_trouble_that_does_not_pass_ends_and_is_one_model_s(fake, waits, fault):
     is_whole(opened("owner/other", hub=hub))
 
 
-def test_after_a_cut_reading_goes_on_where_it_was(fake, waits):
-    published(fake)
+def test_after_a_cut_reading_goes_on_where_it_was(fake, tiny, waits):
     checkpoint = opened()
     fake.faults.append(HubFault("cut", "/cdn/", times=3))
     is_whole(checkpoint)
@@ -148,8 +145,7 @@ def test_a_hub_that_was_reached_before_is_waited_for(fake, monkeypatch, waits, l
     assert sum(waits) >= 50 and len(lines) == 1
 
 
-def test_a_hub_that_went_down_is_asked_again_later(fake, waits, down):
-    published(fake)
+def test_a_hub_that_went_down_is_asked_again_later(tiny, waits, down):
     hub, failing = Hub(), [True]
     checkpoint = opened(hub=hub)
     failed = down(httpx2.ReadError, lambda request: failing[0])
@@ -162,8 +158,7 @@ def test_a_hub_that_went_down_is_asked_again_later(fake, waits, down):
     is_whole(opened(hub=hub))
 
 
-def test_ctrl_c_ends_threads_that_wait_or_read(fake):
-    published(fake)
+def test_ctrl_c_ends_threads_that_wait_or_read(fake, tiny):
     checkpoint = opened()
     fake.faults.append(HubFault("429", "/cdn/", times=99, rate_limit=LIMIT))
 
