@@ -122,7 +122,7 @@ def _differs(case: OracleCase, table: str) -> str:
         seen = table_row(case, found, oracle)
     except Exception as error:  # the oracle can't follow such a model: what isn't shown to be right isn't right
         return f"can't be compared: {type(error).__name__} {error}"
-    off = {what: worst for what, worst in found.worst.items() if worst > TOLERANCE}
+    off = {what: worst for what, worst in found.items() if worst > TOLERANCE}
     if off:
         what = max(off, key=lambda name: off[name])
         return f"{what}: {off[what]:.2g}"

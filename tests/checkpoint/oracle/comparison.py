@@ -3,7 +3,6 @@
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,20 +16,6 @@ from tests.checkpoint.oracle.said import Loaded, heads_of, normed, probabilities
 
 Array = np.ndarray
 TOLERANCE = 3e-4  # of the largest number compared; everything is float32
-
-
-@dataclass
-class Findings:
-    """What agreed: (what, layer) -> largest difference, as a share of the largest number."""
-
-    worst: dict[str, float] = field(default_factory=dict)
-
-    def compare(self, what: str, said: Array, seen: Array) -> None:
-        if said.shape != seen.shape:
-            self.worst[what] = float("inf")
-            return
-        difference = float(np.abs(said - seen).max() / max(np.abs(seen).max(), 1e-6))
-        self.worst[what] = max(self.worst.get(what, 0.0), difference if np.isfinite(difference) else float("inf"))
 
 
 class ModelOracle:
@@ -55,19 +40,25 @@ class ModelOracle:
         found = {role: by_numbers.get(stored.tobytes()) for role, stored in self.stored.items()}
         self.owner = {role: module for role, module in found.items() if module is not None}
 
-    def compare(self) -> Findings:
-        found = Findings()
+    def compare(self) -> dict[str, float]:
+        """Return for each thing that is compared its largest difference, as a share of the largest number."""
+        self.worst: dict[str, float] = {}
         trace = run(self.case, self.model, constant=False)
         for layer in range(self.architecture.n_layer):
-            self._matrices(found, trace, layer)
-            self._norms(found, trace, layer)
-            self._attention(found, trace, layer)
-            self._mlp(found, trace, layer)
-        self._end(found, trace)
-        constant = run(self.case, self.model, constant=True)
-        self._positions(found, constant)
-        self._kernel(found)
-        return found
+            self._matrices(trace, layer)
+            self._norms(trace, layer)
+            self._attention(trace, layer)
+            self._mlp(trace, layer)
+        self._end(trace)
+        self._positions(run(self.case, self.model, constant=True))
+        self._kernel()
+        return self.worst
+
+    def _compare(self, what: str, said: Array, seen: Array) -> None:
+        difference = np.inf
+        if said.shape == seen.shape:
+            difference = float(np.abs(said - seen).max() / max(np.abs(seen).max(), 1e-6))
+        self.worst[what] = max(self.worst.get(what, 0.0), difference if np.isfinite(difference) else np.inf)
 
     def seen(self, recorded: Mapping[str, list[Array]], role: str, layer: int) -> Array | None:
         """Return what the module of a role saw in a layer; a module that several layers share was called for each."""
@@ -76,7 +67,7 @@ class ModelOracle:
             return None
         return calls[layer] if len(calls) == self.architecture.n_layer else calls[0]
 
-    def _matrices(self, found: Findings, trace: Trace, layer: int) -> None:
+    def _matrices(self, trace: Trace, layer: int) -> None:
         for name in ("attn.q", "attn.k", "attn.v", "attn.o", "mlp.in", "mlp.gate", "mlp.out"):
             role = f"blocks.{layer}.{name}"
             given, returned = self.seen(trace.given, role, layer), self.seen(trace.returned, role, layer)
@@ -88,9 +79,9 @@ class ModelOracle:
             else:
                 said = projected(self.roles, role, given)
             if said.shape == returned.shape:  # of matrices that are fused what comes of them is compared
-                found.compare(name, said, returned)
+                self._compare(name, said, returned)
 
-    def _norms(self, found: Findings, trace: Trace, layer: int) -> None:
+    def _norms(self, trace: Trace, layer: int) -> None:
         for norm, reader in (("ln1", "attn.q"), ("ln2", "mlp.in"), ("ln2", "mlp.router")):
             role, matrix = f"blocks.{layer}.{norm}", f"blocks.{layer}.{reader}"
             given = self.seen(trace.given, matrix, layer)
@@ -100,13 +91,13 @@ class ModelOracle:
                 calls = trace.given[self.owner[f"{role}.gain"]]
                 said = [normed(self.roles, role, rows, self.architecture) for rows in calls]
                 best = min(said, key=lambda rows: np.abs(rows - given).max() if rows.shape == given.shape else np.inf)
-                found.compare(f"{norm} before {reader}", best, given)
+                self._compare(f"{norm} before {reader}", best, given)
             elif layer > 0 or self.family.bare_norms or "embedding_projection" not in self.roles:
                 stream = self._stream(trace, layer, norm)
                 bare = normed({}, role, stream, self.architecture, bare=self.family.bare_norms)
-                found.compare(f"{norm} before {reader}", bare, given)
+                self._compare(f"{norm} before {reader}", bare, given)
 
-    def _end(self, found: Findings, trace: Trace) -> None:
+    def _end(self, trace: Trace) -> None:
         """Compare what the final norm makes of the last stream, and, in decoders, what the unembedding is given."""
         owner, head = self.owner.get("final_norm.gain"), self._head()
         if owner is not None:
@@ -115,13 +106,13 @@ class ModelOracle:
             seen = trace.given[head][-1] if direct and head in trace.given else None
             if seen is None or seen.shape != said.shape:
                 seen = trace.returned[owner][-1]
-            found.compare("final norm", _scaled_like(said, seen), seen)
+            self._compare("final norm", _scaled_like(said, seen), seen)
         if "unembedding through" in self.owner:  # what is given to the projection in front of the head
             given = trace.given[self.owner["unembedding through"]][-1]
-            found.compare("unembedding", given @ self.roles["unembedding"].T, trace.returned[head][-1])
+            self._compare("unembedding", given @ self.roles["unembedding"].T, trace.returned[head][-1])
         elif "unembedding" in self.roles and self.owner.get("unembedding") == head and head in trace.given:
             rows = trace.given[head][-1] @ self.roles["unembedding"].astype(np.float64).T
-            found.compare(
+            self._compare(
                 "unembedding", rows + self.roles.get("unembedding.bias", np.zeros(1)), trace.returned[head][-1]
             )
 
@@ -138,21 +129,21 @@ class ModelOracle:
         bare = f"{_shared(attention, mlp)}.post_attention_layernorm"
         return trace.given[bare if self.family.bare_norms else mlp.rpartition(".")[0]][0]
 
-    def _attention(self, found: Findings, trace: Trace, layer: int) -> None:
+    def _attention(self, trace: Trace, layer: int) -> None:
         given = self.seen(trace.given, f"blocks.{layer}.attn.q", layer)
         context = self.seen(trace.given, f"blocks.{layer}.attn.o", layer)
         if given is None or not self.case.scores:
             return
         said = probabilities(self.checkpoint, layer, given)
         if trace.attention:
-            found.compare("attention", said, trace.attention[layer])
+            self._compare("attention", said, trace.attention[layer])
         values = heads_of(self.checkpoint, f"blocks.{layer}.attn.v", given)
         values = np.repeat(values, len(said) // len(values), axis=0)
         mixed = (said @ values).transpose(1, 0, 2).reshape(len(given), -1)
         if context is not None:
-            found.compare("values", mixed, context)
+            self._compare("values", mixed, context)
 
-    def _mlp(self, found: Findings, trace: Trace, layer: int) -> None:
+    def _mlp(self, trace: Trace, layer: int) -> None:
         """Compare what gates and inner channels make of what the MLP is given with what its last matrix is given."""
         gate, inner = f"blocks.{layer}.mlp.gate", f"blocks.{layer}.mlp.in"
         given = self.seen(trace.given, inner, layer)
@@ -160,8 +151,8 @@ class ModelOracle:
         if gate not in self.roles or given is None or last is None:
             return
         said = self._activated(projected(self.roles, gate, given)) * projected(self.roles, inner, given)
-        found.compare("mlp.gate", said, last)
-        found.compare("mlp.in", said, last)
+        self._compare("mlp.gate", said, last)
+        self._compare("mlp.in", said, last)
 
     def _activated(self, x: Array) -> Array:
         import torch
@@ -172,7 +163,7 @@ class ModelOracle:
         name = next(getattr(config, key) for key in ("hidden_activation", self.case.act) if hasattr(config, key))
         return ACT2FN[name](torch.tensor(x)).numpy()
 
-    def _positions(self, found: Findings, trace: Trace) -> None:
+    def _positions(self, trace: Trace) -> None:
         """Compare what enters the first block, or its first norm, with a table's rows on top of one same token."""
         entering, skipped = self._entering(trace), 0
         P = self.roles.get("position_embedding")
@@ -182,15 +173,15 @@ class ModelOracle:
         rows = entering[skipped:]
         table = np.zeros_like(rows) if P is None else P[: len(rows)].astype(np.float64)
         if table.shape != rows.shape:
-            found.compare("positions", table, rows)
+            self._compare("positions", table, rows)
             return
         rest = rows - table
         if self.architecture.vocab_size is None:
             rest = rest[1:-1] if self.case.type == "whisper" else rest  # convolutions see the edges
-            found.compare("positions", rest, np.broadcast_to(rest[0], rest.shape))
+            self._compare("positions", rest, np.broadcast_to(rest[0], rest.shape))
         else:
             token = self.roles["token_embedding"][7].astype(np.float64) * self.architecture.embedding_scale
-            found.compare("positions", np.broadcast_to(token + self._type(), rest.shape), rest)
+            self._compare("positions", np.broadcast_to(token + self._type(), rest.shape), rest)
 
     def _tokens_before(self, slot: Slot) -> int:
         """Return how many tokens come before the patches of an image: its class, and those with no position."""
@@ -212,7 +203,7 @@ class ModelOracle:
         attention = self.owner["blocks.0.attn.o"]
         return trace.given[_block(trace, attention, self.owner.get("blocks.0.mlp.out", attention))][0]
 
-    def _kernel(self, found: Findings) -> None:
+    def _kernel(self) -> None:
         """Compare attention in the first layer where all that enters is positions."""
         if self.architecture.positions in ("rotary", "none") or not self.case.scores:
             return
@@ -228,15 +219,15 @@ class ModelOracle:
         if "embedding_projection" in self.roles:
             x = projected(self.roles, "embedding_projection", x)
         x = normed(self.roles, "blocks.0.ln1", x, self.architecture, bare=self.family.bare_norms)
-        found.compare("what is read of positions alone", x, given[first:])
+        self._compare("what is read of positions alone", x, given[first:])
         if not trace.attention:
             return
         if first == 0:
-            found.compare("kernel", probabilities(self.checkpoint, 0, x), trace.attention[0])
+            self._compare("kernel", probabilities(self.checkpoint, 0, x), trace.attention[0])
         else:  # classes are keys too: scores among positions, before they compete with those, up to a row's constant
             seen = np.log(trace.attention[0][:, first:, first:])
             said = np.log(probabilities(self.checkpoint, 0, x))
-            found.compare("kernel", said - said.mean(axis=2, keepdims=True), seen - seen.mean(axis=2, keepdims=True))
+            self._compare("kernel", said - said.mean(axis=2, keepdims=True), seen - seen.mean(axis=2, keepdims=True))
 
     def _silence_all_but_positions(self) -> None:
         others = ("token_type_embeddings.weight", "cls_token", "distillation_token", "class_embedding")

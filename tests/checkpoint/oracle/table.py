@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.checkpoint.oracle.cases import OracleCase
-from tests.checkpoint.oracle.comparison import TOLERANCE, Findings, ModelOracle
+from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.findings import COMPUTED
 
 COLUMNS = (
@@ -14,20 +14,20 @@ COLUMNS = (
 
 
 def table_row(
-    case: OracleCase, found: Findings, oracle: ModelOracle, outcomes: Mapping[str, str] | None = None
+    case: OracleCase, found: Mapping[str, float], oracle: ModelOracle, outcomes: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return one row of the published table: for each thing whether it agrees, null where the family has none.
 
     `outcomes` of findings about weights, if they were measured, are counted: how many gave a result, of how many
     that were asked. Rows that were kept from before may have been asked fewer.
     """
-    worst = dict(found.worst)
+    worst = dict(found)
     worst.setdefault("attention", worst.get("values", float("inf"))) if case.scores else None
     for name in ("attn.q", "attn.k", "attn.v"):  # fused ones are seen through what attention makes of them
         if name not in worst and "values" in worst:
             worst[name] = max(worst.get("attention", 0.0), worst["values"])
     for norm in ("ln1", "ln2"):
-        seen = [value for what, value in found.worst.items() if what.startswith(f"{norm} before")]
+        seen = [value for what, value in found.items() if what.startswith(f"{norm} before")]
         if seen:
             worst[norm] = max(seen)
     return {
@@ -35,7 +35,7 @@ def table_row(
         "model_type": case.type,
         "variant": case.note or None,
         "scheme": oracle.architecture.positions,
-        "largest_difference": max(found.worst.values()),
+        "largest_difference": max(found.values()),
         "findings": None if outcomes is None else sum(one == COMPUTED for one in outcomes.values()),
         "asked": None if outcomes is None else len(outcomes),
         **{column: None if column not in worst else worst[column] <= TOLERANCE for column in COLUMNS},
