@@ -11,6 +11,7 @@ import numpy as np
 import torch
 import yaml
 from safetensors.numpy import load_file
+from tokenizers import Tokenizer, models
 
 from tests.checkpoint import other_software
 from tests.checkpoint.oracle.tokenizers import of_sentencepiece
@@ -21,7 +22,6 @@ from tests.torture.damage import (
     FORMATS,
     HOSTILE,
     Array,
-    Content,
     Random,
     absurd_numbers,
     damage_bytes,
@@ -90,16 +90,12 @@ def merges(folder: Path, rng: Random) -> None:
 
 
 def tokenizer(folder: Path, rng: Random) -> None:
-    kind, vocab = one_of(("BPE", "WordPiece", "WordLevel", "Unigram"), rng), {f"w{i}": i for i in range(128)}
-    model: Content = {"type": kind, "vocab": vocab, "merges": [], "unk_token": "w0"}
-    if kind == "Unigram":
-        model["vocab"] = [[word, -1.0] for word in vocab]
-    if kind == "WordPiece":
-        model |= {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    added = [{"id": 127, "content": "<x>", "special": True, **flags}]
-    content = {"version": "1.0", "model": model, "added_tokens": added, "normalizer": None}
-    write_text(content, folder / "tokenizer.json")
+    vocab = {f"w{i}": i for i in range(127)}
+    bpe, unigram = models.BPE(vocab, [], unk_token="w0"), models.Unigram([(word, -1.0) for word in vocab], 0)
+    words = [kind(vocab, unk_token="w0") for kind in (models.WordPiece, models.WordLevel)]
+    made = Tokenizer((bpe, unigram, *words)[int(rng.integers(4))])
+    made.add_special_tokens(["<x>"])
+    made.save(str(folder / "tokenizer.json"))
 
 
 def shards(folder: Path, rng: Random) -> None:
@@ -107,20 +103,22 @@ def shards(folder: Path, rng: Random) -> None:
     write_checkpoint(folder, sizes=SIZES, shards=int(rng.integers(2, 5)))
 
 
-def pickles(folder: Path, rng: Random) -> None:
+def for_torch(folder: Path) -> dict[str, torch.Tensor]:
+    """Take the tensors out of a folder."""
     tensors = {name: torch.tensor(array) for name, array in load_file(folder / WEIGHTS).items()}
     (folder / WEIGHTS).unlink()
+    return tensors
+
+
+def pickles(folder: Path, rng: Random) -> None:
+    tensors = for_torch(folder)
     content = one_of((tensors, tensors, {"model": tensors}, [tensors], {"state_dict": {"model": tensors}}), rng)
     zipped = bool(rng.random() < 0.8)
     torch.save(content, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
 
 
 def zipped(folder: Path, rng: Random) -> None:
-    (folder / WEIGHTS).rename(folder / "old.safetensors")
-    torch.save(
-        {k: torch.tensor(v) for k, v in load_file(folder / "old.safetensors").items()}, folder / "pytorch_model.bin"
-    )
-    (folder / "old.safetensors").unlink()
+    torch.save(for_torch(folder), folder / "pytorch_model.bin")
 
 
 def emptied(folder: Path) -> Path:
