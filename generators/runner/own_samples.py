@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
+from scipy.special import entr
 from typing_extensions import TypedDict
 
 from generators.runner import budget
@@ -77,9 +78,7 @@ def entropy(ids: Int[Array, " tokens"]) -> float:
     >>> round(entropy(np.array([0, 0, 1, 1])), 4)
     0.6931
     """
-    shares = np.bincount(ids) / len(ids)
-    shares = shares[shares > 0]
-    return float(-(shares * np.log(shares)).sum())
+    return float(entr(np.bincount(ids) / len(ids)).sum())
 
 
 def _known(run: Any, shipped: TokenizedText) -> TextChoice:

@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from generators.compute import run_text
 from generators.runner.own_samples import entropy
 from generators.runner.texts import OF_REACTIONS, REACTIONS, SMILES, shipped_text
 from generators.tokens.tokenizer_files import _byte_of_character
 from tests.checkpoint import other_software as other
-from tests.checkpoints import WEIGHTS, Sizes, write_checkpoint
+from tests.checkpoints import Sizes, write_checkpoint
 from tests.compute.harness import opened_in
 
 SIZES = Sizes(vocab_size=258)
@@ -103,19 +101,3 @@ def test_reactions_are_cut_into_signs_without_a_rest(reader_of_reactions):
     ends = (*text.starts, len(text.ids))
     assert ["".join(VOCABULARY[i] for i in text.ids[begin:end]) for begin, end in pairwise(ends)] == lines
     assert 2 < entropy(text.ids) < np.log(len(SIGNS))
-
-
-def test_a_model_without_its_safetensors_is_run_as_with_them(tmp_path):
-    folders = [write_checkpoint(tmp_path / name, sizes=SIZES) for name in ("whole", "pickled")]
-    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(TOKENS)}, [("t", "h")]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    for folder in folders:
-        tokenizer.save(str(folder / "tokenizer.json"))
-    tensors = load_file(folders[1] / WEIGHTS)
-    torch.save(tensors, folders[1] / "pytorch_model.bin")
-    (folders[1] / WEIGHTS).unlink()
-    runs = [opened_in(folder).run for folder in folders]
-    ids = torch.tensor([[5, 25, 7, 100]])
-    with torch.no_grad():
-        first, second = (run._model(ids).logits for run in runs)
-    np.testing.assert_array_equal(first, second)
