@@ -6,6 +6,7 @@ Each side judges the results of its own commit by its own rules, the earlier one
 
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -81,16 +82,13 @@ def why(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if "untested" in (was["verdict"], now["verdict"]):
         return str(now["answer"] if now["verdict"] == "untested" else was["answer"])
     named = {"value": "effect", "threshold": "threshold", "limit": "limit of chance"}
-    moved = [
-        f"{name} {_said(was[key])} → {_said(now[key])}"
-        for key, name in named.items()
-        if not _alike(was[key], now[key])
-    ]
-    return "; ".join(moved) or "the same numbers under a new rule"
+    moved = {name: (was[key], now[key]) for key, name in named.items() if not _alike(was[key], now[key])}
+    said = [f"{name} {_said(before)} → {_said(after)}" for name, (before, after) in moved.items()]
+    return "; ".join(said) or "the same numbers under a new rule"
 
 
 def _alike(one: float | None, other: float | None) -> bool:
-    return one == other or (None not in (one, other) and abs(one - other) <= 1e-6 * max(abs(one), abs(other)))  # type: ignore[operator, arg-type]
+    return one == other if None in (one, other) else math.isclose(one, other, rel_tol=1e-6)
 
 
 def _said(value: float | None) -> str:

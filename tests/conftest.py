@@ -117,7 +117,6 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ATLAS_MODELS", "ATLAS_REGISTRY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ATLAS_RESULTS", "results")  # one folder of results, where the test works
 
 
 @pytest.fixture

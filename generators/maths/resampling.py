@@ -144,21 +144,13 @@ def ratio_of(inside: Float[Array, " n"], whole: Float[Array, " n"]) -> Statistic
 def pearson_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
     """Return the statistic Pearson's correlation; 0 where a side is constant."""
     x, y = x - x.mean(), y - y.mean()
-
-    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
-        return weighted_correlation(weights, np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape))
-
-    return statistic
+    return lambda weights: weighted_correlation(weights, *(np.broadcast_to(side, weights.shape) for side in (x, y)))
 
 
 def spearman_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
     """Return the statistic Spearman's correlation: every resampling is ranked anew, without sorting it."""
     ranked_x, ranked_y = ranking(x), ranking(y)
-
-    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
-        return weighted_correlation(weights, ranked_x(weights), ranked_y(weights))
-
-    return statistic
+    return lambda weights: weighted_correlation(weights, ranked_x(weights), ranked_y(weights))
 
 
 def auc_of(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Statistic:

@@ -9,9 +9,9 @@ Array = np.ndarray
 __all__ = ["autoregressive", "circle", "coil", "embedded", "line", "random_walk", "smoothed_noise"]
 
 
-def circle(n: int, turns: float, phase: float = 0.0) -> Array:
+def circle(n: int, turns: float) -> Array:
     """Return n points that turn `turns` times (against the clock where positive) in n steps."""
-    angle = 2 * np.pi * turns * np.arange(n) / n + phase
+    angle = 2 * np.pi * turns * np.arange(n) / n
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 

@@ -55,16 +55,6 @@ def test_planes_as_the_eigenvectors_of_the_rotation_give_them(components):
     assert turning.winding(found) == found[0].winding
 
 
-@pytest.mark.parametrize(("turns", "axis"), [(4, 0.5), (2.7, 0.3), (-20, 1.0), (130, 0.5)])
-def test_a_planted_helix_turns_once_per_turn(turns, axis):
-    first, *_ = planes_of(shapes.embedded(shapes.coil(N, turns, axis), 48, noise=0.01))
-    assert first.turns == pytest.approx(abs(turns), rel=0.02)
-    assert first.tokens_per_turn == pytest.approx(N / abs(turns), rel=0.02)
-    assert first.share == pytest.approx(1 / (1 + axis**2), abs=0.05)
-    assert first.steadiness > 0.97
-    assert first.radius_cv < 0.2
-
-
 def test_two_circles_of_equal_variance_that_components_mix_are_two_planes():
     rows = shapes.embedded(np.hstack([shapes.circle(N, 9), shapes.circle(N, 5)]), 48, noise=0.02)
     found = planes_of(rows)
@@ -74,12 +64,6 @@ def test_two_circles_of_equal_variance_that_components_mix_are_two_planes():
     for plane in found[:2]:
         assert plane.share == pytest.approx(0.5, abs=0.03)
         assert plane.steadiness > 0.95
-
-
-def test_two_circles_of_one_pace_turn_as_many_times_wherever_the_planes_are_cut():
-    rows = shapes.embedded(np.hstack([shapes.circle(N, 6), 0.6 * shapes.circle(N, 6, phase=1)]), 48, noise=1e-3)
-    assert planes_of(rows)[0].turns == pytest.approx(6, abs=0.1)
-    assert turning.winding(planes_of(rows)) == pytest.approx(6, rel=0.05)
 
 
 LINE, THERE = shapes.line(N), shapes.circle(N, 6)[: N // 2]
