@@ -178,7 +178,8 @@ class World:
         there = [place for place in command.stored if (self.project / place).is_dir()]
         for place in there[:1]:  # the command was about to remove a later one
             store = Store(self.project / place)
-            mixed = store.of_different_weights("model") if command.before else None  # not all are replaced yet
+            found = [record for name in store.finding_names("model") if (record := store.finding("model", name))]
+            mixed = store.of_different_weights("model", found) if command.before else None  # not all are replaced yet
             assert [sentence for _, sentence in verify(store)] == ([mixed] if mixed else [])
         old, left = self.stored(source for source, _ in command.before), self.stored(command.stored)
         for name in (name for name in left if name.endswith(".json")):
