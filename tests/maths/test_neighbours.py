@@ -39,9 +39,15 @@ def unit(rows):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def scaled(rng, rows, factor, one_in):
+def with_zeros(rng, rows):
     rows = rows.copy()
-    rows[rng.choice(len(rows), len(rows) // one_in + 1, replace=False)] *= factor
+    rows[rng.choice(len(rows), len(rows) // 10 + 1, replace=False)] = 0
+    return rows
+
+
+def with_tiny_rows(rng, rows):
+    rows = rows.copy()
+    rows[rng.choice(len(rows), len(rows) // 5 + 1, replace=False)] *= 1e-18
     return rows
 
 
@@ -54,8 +60,8 @@ MATRICES = {
     # rows of one norm to the last bit, and products with many true ties
     "sign vectors": lambda rng, V, d: rng.choice([-1.0, 1.0], (V, d)),
     "duplicates": lambda rng, V, d: with_duplicates(rng, power_law(rng, V, d)),
-    "zero rows": lambda rng, V, d: scaled(rng, power_law(rng, V, d), 0, 10),
-    "tiny rows": lambda rng, V, d: scaled(rng, power_law(rng, V, d), 1e-18, 5),
+    "zero rows": lambda rng, V, d: with_zeros(rng, power_law(rng, V, d)),
+    "tiny rows": lambda rng, V, d: with_tiny_rows(rng, power_law(rng, V, d)),
     "all the same": lambda rng, V, d: np.tile(rng.standard_normal(d), (V, 1)),
     "all zero": lambda rng, V, d: np.zeros((V, d)),
     "few directions": lambda rng, V, d: rng.standard_normal((V, 3)) @ rng.standard_normal((3, d)),
