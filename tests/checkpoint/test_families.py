@@ -94,6 +94,8 @@ SIZES_BY_ANY_NAME = {
         ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 2.0, **HALF}}, "0.5 .* scaled rotations"),
         ("gemma3_text", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}, "can't read"),
         ("m2m_100--encoder", {"pad_token_id": 0}, "gives 0 as pad_token_id"),
+        ("smollm3", {"no_rope_layers": True}, "no_rope_layers that are not"),
+        ("smollm3", {"no_rope_layers": [1, 2]}, "no_rope_layers that are not"),
         ("ernie", {"use_task_id": True}, "gives True as use_task_id"),
     ],
 )
