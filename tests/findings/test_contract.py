@@ -366,7 +366,8 @@ def test_facts_on_entities(finding):
     counts = {"channel": D, "head": LAYERS * synthetic.architecture(d_model=D).n_head, "position": None, "token": V}
     for known in all_measured(finding):
         tables, arrays = Seen(known.tables), Seen(known.arrays)
-        stored = Measurements(json.loads(json.dumps(known.metrics)), tables, arrays)
+        read = Measurements(json.loads(json.dumps(known.metrics)))
+        stored = Fields(read, ("metrics", "model"), tables=tables, arrays=arrays)
         for kind, says in finding.facts.entities.items():
             said += says(stored, counts[kind])
         asked |= tables.asked | arrays.asked
