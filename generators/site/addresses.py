@@ -6,11 +6,8 @@ PLACE = "things"  # the section of a model's page where links lead without the s
 
 
 def query(kind: str, index: int | str) -> str:
+    """Return the link to a thing from its model's page; a head's index is `layer.head`."""
     return f"?{kind}={index}#{PLACE}"
-
-
-def query_of_head(layer: int, head: int) -> str:
-    return query("head", f"{layer}.{head}")
 
 
 @dataclass(frozen=True)

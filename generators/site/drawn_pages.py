@@ -119,7 +119,8 @@ def draw(model: Model, store: Store, staging: Staging, report: Report = silent, 
     entities: list[Notable] = []
     if whole:
         known, entities = entity_files(page)
-        files |= known | ({} if in_series else model_preview(page, staging))
+        files |= known
+        files |= {} if in_series else model_preview(page, staging)
     for path, content in files.items():
         staging.write(path, content)
     return PageParts(

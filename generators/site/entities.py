@@ -25,7 +25,7 @@ from generators.findings.facts import (
     Fact,
 )
 from generators.findings.judging import NotMeasuredError
-from generators.site.addresses import Notable, query, query_of_head
+from generators.site.addresses import Notable, query
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
@@ -176,7 +176,7 @@ def _notable(kind: EntityKind, found: Entities, n_head: int) -> Iterator[Notable
     for index, notes in sorted(found.notes.items()):
         says = [note.says for _, note in notes if note.named]
         if says:
-            address = query_of_head(*divmod(index, n_head)) if kind == "head" else query(kind, index)
+            address = query(kind, "{}.{}".format(*divmod(index, n_head)) if kind == "head" else index)
             roles = tuple((note.role, note.claim) for _, note in notes if note.role)
             yield Notable(kind, index, found.names.get(index), address, " ".join(says), roles)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from generators.base.text import with_unit
 from generators.compute.records import ClaimRecord
 from generators.findings.judging import Rule
 from generators.site.view import ModelPage, counted
@@ -22,10 +21,6 @@ FEWEST = 3  # models from which on a sentence says "all", "most" or "only"
 class Case:
     page: ModelPage
     claim: ClaimRecord
-
-    @property
-    def effect(self) -> str:
-        return "–" if self.claim.value is None else with_unit(self.claim.value, self.claim.unit)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from generators.site.joined_files import OF_ONE_PAGE
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
-from generators.site.previews import OTHERS, PREVIEWS, plain_text, read_previews, tags
+from generators.site.previews import OTHERS, PREVIEWS, read_previews, tags
 from generators.site.search import ENTRIES, add_entries, mend_lunr
 
 # A link to a folder: relative, and ending there or before a query or fragment.
@@ -112,8 +112,8 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         said = "".join(f'<meta name="{name}" content="{escape(text)}">' for name, text in meta.items())
         preview = self.previews.get(page.file.src_uri.rpartition(".")[0]) or self.previews.get(OTHERS)
         if preview is not None:
-            title = plain_text(str(page.meta.get("title") or page.title or config.site_name))
-            description = plain_text(str(page.meta.get("description") or config.site_description or ""))
+            title = str(page.meta.get("title") or page.title or config.site_name)
+            description = str(page.meta.get("description") or config.site_description or "")
             image = preview["image"]
             image = f"{config.site_url}{image}" if config.site_url else get_relative_url(image, page.url)
             said += tags(preview["alt"], title, description, image, page.canonical_url)

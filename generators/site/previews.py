@@ -60,8 +60,8 @@ def tags(alt: str, title: str, description: str, image: str, address: str | None
     of_graph = {
         "og:type": "website",
         "og:site_name": SITE,
-        "og:title": title,
-        "og:description": description,
+        "og:title": Markup(title).striptags(),  # as the theme writes them into `<title>`
+        "og:description": Markup(description).striptags(),
         "og:url": address,
         "og:image": image,
         "og:image:type": "image/png",
@@ -80,8 +80,3 @@ def _of_model(page: ModelPage) -> str:
 def _shown(page: ModelPage) -> Section | None:
     """Return the first finding of a model whose signature is drawn, in the order of the site."""
     return next((section for section in page.sections if section.signature is not None), None)
-
-
-def plain_text(html: str) -> str:
-    """Return a title or a description without markup, as the theme writes it into `<title>`."""
-    return Markup(html).striptags()
