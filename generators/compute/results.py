@@ -159,12 +159,12 @@ class Store:
             return self.load(name, finding)
         return None
 
-    def of_different_weights(self, name: str, found: Iterable[StoredFinding]) -> str | None:
+    def of_different_weights(self, name: str, found: Iterable[StoredFinding] | None = None) -> str | None:
         """Return a sentence if two findings are of different tensors of one name, and no run is replacing them.
 
         If so, what was `found` is read anew: such a run may have ended since.
         """
-        if differing(found) is None or self.is_held(name):
+        if found is not None and (differing(found) is None or self.is_held(name)):
             return None
         whole = (self.load_or_none(name, finding) for finding in self.finding_names(name))
         mixed = differing(each[0] for each in whole if each is not None)
