@@ -57,16 +57,6 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_stopped_or_not_the_model_is_the_same_to_the_bit(train, trained, tmp_path):
-    run, out = train(tmp_path, kill_at=7)
-    assert run.returncode == -signal.SIGKILL
-    assert files(out) == {}
-    run, out = train(tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert "Going on from step 5." in run.stderr
-    assert files(out) == files(trained)
-
-
 def test_all_files_of_the_model_are_written(trained):
     record = json.loads((trained / "training.json").read_text())
     assert {path.name for path in trained.iterdir()} == {
@@ -83,13 +73,15 @@ def test_all_files_of_the_model_are_written(trained):
     assert all(np.isfinite(values).all() for values in tensors.values())
 
 
-def test_the_trajectory_ends_with_the_model_and_changes_nothing(train, trained, tmp_path):
+def test_stopped_or_not_and_with_a_trajectory_or_without_the_model_is_the_same_to_the_bit(train, trained, tmp_path):
     trajectory = tmp_path / "trajectory"
-    run, _ = train(tmp_path / "work", "--trajectory", trajectory, kill_at=7)
+    run, out = train(tmp_path / "work", "--trajectory", trajectory, kill_at=7)
+    assert (run.returncode, files(out)) == (-signal.SIGKILL, {})
     assert {path.name for path in trajectory.iterdir()} == {f"step-{step}" for step in range(8)}
     before = files(trajectory / "step-6")
     run, out = train(tmp_path / "work", "--trajectory", trajectory)
     assert run.returncode == 0, run.stderr
+    assert "Going on from step 5." in run.stderr
     assert {path.name for path in trajectory.iterdir()} == {f"step-{step}" for step in range(STEPS + 1)}
     assert files(trajectory / "step-6") == before
     assert files(out) == files(trained)
