@@ -23,7 +23,6 @@ ARGUED = {
     "generators/drawing/head_grid.py": {"heads"},  # a field of what `heads.js` draws
     "generators/maths/curve_chance.py": {"winding", "fraying"},  # statistics of a curve, by name
     "generators/maths/curve_statistics.py": {"winding", "fraying"},  # as above
-    "generators/maths/curves.py": {"winding"},  # as above
     "generators/site/api.py": {"heads"},  # of a model: every one of them, and a column of the table
     "generators/site/results_table.py": {"channels", "heads"},  # as above, as columns and units of the table
     # Questions about a few trained models, each answered by the claim that it is about: a page of prose in Python. A

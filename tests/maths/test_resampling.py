@@ -20,6 +20,15 @@ def test_the_limit_leaves_fewer_than_one_in_a_hundred_beyond_it(draws, beyond):
     assert (large.draws, large.sense, small.sense) == (draws, "at least", "at most")
 
 
+@pytest.mark.parametrize("draws", [100, 250])
+def test_one_more_draw_is_beyond_the_limit_one_time_in_a_hundred(draws):
+    rng = np.random.default_rng(draws)
+    passed = [
+        resampling.beyond(rng.standard_normal(), resampling.chance(rng.standard_normal(draws))) for _ in range(2000)
+    ]
+    assert np.mean(passed) <= 0.01 + 3 * np.sqrt(0.01 / 2000)
+
+
 def test_a_few_draws_have_no_99th_percentile():
     with pytest.raises(ValueError, match="at least 99"):
         resampling.chance(np.arange(98.0))
@@ -132,3 +141,15 @@ def test_what_is_constant_correlates_with_nothing():
         np.testing.assert_array_equal(statistic(np.ones(20), np.arange(20.0))(weights), 0)
     np.testing.assert_array_equal(resampling.auc_of(np.arange(20.0), np.zeros(20, bool))(weights), 0.5)
     np.testing.assert_array_equal(resampling.ratio_of(np.zeros(20), np.zeros(20))(weights), 0)
+
+
+def test_an_interval_of_a_rank_correlation_covers_it():
+    rng = np.random.default_rng(0)
+    truth = 6 / np.pi * np.arcsin(0.6 / 2)  # Spearman's correlation of normal variables of correlation 0.6
+    covered = 0
+    for _ in range(60):
+        x = rng.standard_normal(200)
+        y = 0.6 * x + 0.8 * rng.standard_normal(200)
+        low, high = resampling.interval(resampling.resample_items(resampling.spearman_of(x, y), 200, 200, rng))
+        covered += low <= truth <= high
+    assert covered >= 52
