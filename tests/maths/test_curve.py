@@ -197,29 +197,3 @@ def test_roughness_after_averaging_blocks(period, block):
 @pytest.mark.parametrize("rows", [np.ones((40, 3)), np.zeros((2, 3)), np.arange(6.0).reshape(2, 3)])
 def test_roughness_is_none_without_a_curve(rows):
     assert curve.roughness(rows, 1) is None
-
-
-# Cosines
-
-
-def test_cosine_by_offset_pair_by_pair():
-    rows = np.random.default_rng(0).standard_normal((30, 5)) + 0.5
-    for k, value in enumerate(curve.cosine_by_offset(rows, 15)):
-        cosines = [
-            rows[i] @ rows[i + k] / np.sqrt((rows[i] @ rows[i]) * (rows[i + k] @ rows[i + k])) for i in range(30 - k)
-        ]
-        assert value == pytest.approx(np.mean(cosines))
-
-
-def test_cosine_matrix_takes_every_step():
-    rows = np.random.default_rng(0).standard_normal((10, 4))
-    found = curve.cosine_matrix(rows, 3)
-    assert found.shape == (4, 4)
-    a, b = rows[3], rows[9]
-    assert found[1, 3] == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-    np.testing.assert_allclose(np.diag(found), 1)
-
-
-def test_a_row_of_zeros_has_cosine_0():
-    rows = np.array([[1.0, 0], [0, 0], [1, 0]])
-    np.testing.assert_allclose(curve.cosine_by_offset(rows, 2), [2 / 3, 0, 1], atol=1e-15)
