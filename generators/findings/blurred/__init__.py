@@ -20,4 +20,5 @@ FINDING = Finding(
     measure=measure.measure,
     figures=figures.figures,
     signature="blurred-heads",
+    version=2,
 )
