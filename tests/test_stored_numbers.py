@@ -39,8 +39,7 @@ TOLERANCE, ARRAYS, HALVES = 1e-6, 1e-5, 2e-3
 OF_SCALE_ONE = re.compile(r"rho|correlation|dials_down|share|error|overlap|cosine")
 # Areas under a curve are shares of pairs of tokens: rounding of scores in float32 exchanges a few pairs in a million.
 OF_PAIRS = re.compile(r"\.auc\.|\.plane")
-# Directions without a sign, and planes without a first axis: only lengths are compared.
-SIGNLESS, PLANES = ("reduced_scores", "reduced_along_mean", "reduced_heads"), ("planes",)
+PLANES = ("planes",)  # without a first axis: only lengths are compared
 LONG_S = 36_000.0
 THREADS = int(os.environ["OPENBLAS_NUM_THREADS"])
 WPE_SHA256 = "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772"
@@ -127,12 +126,10 @@ def same(name: str, one: np.ndarray, other: np.ndarray) -> bool:
     if one.dtype.kind != "f":
         return bool((one == other).all())
     a, b = (side.astype(np.float64) for side in (one, other))
-    if name in SIGNLESS:
-        a, b = np.abs(a), np.abs(b)
     if name in PLANES:
         a, b = (np.hypot(side[:, 0::2], side[:, 1::2]) for side in (a, b))
     scale = np.abs(b[np.isfinite(b)]).max(initial=0.0)
-    tolerance = HALVES if one.dtype == np.float16 or name in SIGNLESS else ARRAYS
+    tolerance = HALVES if one.dtype == np.float16 else ARRAYS
     return bool(np.allclose(a, b, rtol=0, atol=tolerance * scale, equal_nan=True))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.fft
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
@@ -186,22 +185,3 @@ def roughness(curve: Float[Array, "rows components"], shortest_period: float) ->
         return None
     second = np.diff(first, axis=0)
     return float(np.mean(np.sum(second**2, axis=1)) / np.mean(np.sum(first**2, axis=1)))
-
-
-def cosine_by_offset(rows: Float[Array, "n d"], longest: int) -> Float[Array, " offsets"]:
-    """Return the mean cosine similarity of rows k apart, for k = 0..longest."""
-    # Sums of products of rows k apart are an autocorrelation; zeros after the last row keep the ends apart.
-    length = scipy.fft.next_fast_len(len(rows) + longest, real=True)
-    power = np.sum(np.abs(scipy.fft.rfft(_unit_rows(rows), length, axis=0)) ** 2, axis=1)
-    return scipy.fft.irfft(power, length)[: longest + 1] / np.arange(len(rows), len(rows) - longest - 1, -1)
-
-
-def cosine_matrix(rows: Float[Array, "n d"], step: int) -> Float[Array, "m m"]:
-    """Return the cosine similarities of every `step`-th row with every other."""
-    unit = _unit_rows(rows[::step])
-    return unit @ unit.T
-
-
-def _unit_rows(rows: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms > 0, norms, 1)

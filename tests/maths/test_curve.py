@@ -2,7 +2,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from sklearn.metrics.pairwise import cosine_similarity
 
 from generators.maths import curve
 from tests.maths import shapes
@@ -155,13 +154,3 @@ def test_roughness_after_averaging_blocks(period, block):
 @pytest.mark.parametrize("rows", [np.ones((40, 3)), np.zeros((2, 3)), np.arange(6.0).reshape(2, 3)])
 def test_roughness_is_none_without_a_curve(rows):
     assert curve.roughness(rows, 1) is None
-
-
-def test_cosines_pair_by_pair():
-    rows = np.random.default_rng(0).standard_normal((30, 5)) + 0.5
-    cosines = cosine_similarity(rows)
-    found = curve.cosine_by_offset(rows, 15)
-    np.testing.assert_allclose(found, [np.diagonal(cosines, k).mean() for k in range(16)])
-    np.testing.assert_allclose(curve.cosine_matrix(rows, 4), cosines[::4, ::4])
-    rows = np.array([[1.0, 0], [0, 0], [1, 0]])
-    np.testing.assert_allclose(curve.cosine_by_offset(rows, 2), [2 / 3, 0, 1], atol=1e-15)

@@ -299,6 +299,6 @@ def edited(pattern: str, name: str, change: Callable[[Array], Array]) -> Callabl
 STORED = "results/tiny/channels.*.npz"
 BROKE = {  # the atlas, once
     "a matrix of zeros": edited(f"tiny/{WEIGHTS}", "h.0.mlp.c_fc.weight", np.zeros_like),
-    "a histogram of one bin": edited(STORED, "channel_histograms", lambda array: array[:, :1]),
-    "text for channels": edited(STORED, "strong_channels", lambda array: np.array(HOSTILE[:3])),
+    "directions of one channel": edited(STORED, "right_singular_vectors", lambda array: array[:, :1]),
+    "text for means": edited(STORED, "position_mean", lambda array: np.array(HOSTILE[:3])),
 }

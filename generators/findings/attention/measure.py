@@ -120,7 +120,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     top5, panels = _layer_0(weights, bases)
     alone = None if P is None else positional_heads(weights, architecture, P)
     with_tokens = kernels_with_tokens(inputs, P) if P is not None and can_have_tokens(weights, architecture) else None
-    bias, bias_table, bias_arrays = query_bias(weights, architecture)
+    bias, bias_table = query_bias(weights, architecture)
     metrics = AttentionMetrics(
         k=k,
         chance_share=k / d,
@@ -144,7 +144,7 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     looked: dict[str, Looked[Any] | None] = {"positional_kernels": alone, "token_kernels": with_tokens}
     tables = _tables(metrics, rows) | {name: one.table for name, one in looked.items() if one is not None}
     arrays = {name: array for one in looked.values() if one is not None for name, array in one.arrays.items()}
-    return Measurements(metrics, tables | bias_table, panels | arrays | bias_arrays)
+    return Measurements(metrics, tables | bias_table, panels | arrays)
 
 
 def _positions(weights: Weights) -> Float[Array, "n d"] | None:

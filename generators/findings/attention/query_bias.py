@@ -19,7 +19,6 @@ from generators.maths.rotations import frames
 
 SEED = 20260416
 TOP = 5
-DRAWN = 3  # leading channels of each form in the figure
 SMALLEST_ENERGY = 1e-3  # share of energy in directions that are left out of the null
 Pulls = Float[Array, "layers heads d"]
 
@@ -49,14 +48,11 @@ class BiasRow(TypedDict):
     folded: list[int] | None
 
 
-Measured = tuple[QueryBias | None, dict[str, Table], dict[str, Array]]
-
-
-def query_bias(weights: Weights, architecture: Architecture) -> Measured:
-    """Return numbers, tables and arrays; nothing where queries have no bias, or a rotation turns it by position."""
+def query_bias(weights: Weights, architecture: Architecture) -> tuple[QueryBias | None, dict[str, Table]]:
+    """Return numbers and tables; nothing where queries have no bias, or a rotation turns it by position."""
     pulls = None if architecture.rotary else _pulls(weights, architecture)
     if pulls is None:
-        return None, {}, {}
+        return None, {}
     gains = [weights.get(f"blocks.{layer}.ln1.gain", 1.0) for layer in range(len(pulls))]
     folded = np.stack([pull * gain for pull, gain in zip(pulls, gains, strict=True)])
     forms = {"raw": pulls}
@@ -64,10 +60,7 @@ def query_bias(weights: Weights, architecture: Architecture) -> Measured:
         forms["folded"] = folded
     sizes = {form: relative(each) for form, each in forms.items()}
     leads = {form: _lead(sizes[form], each) for form, each in forms.items()}
-    found: QueryBias = {"raw": leads["raw"], "folded": leads.get("folded")}
-    shown = list(dict.fromkeys(int(c) for each in sizes.values() for c in np.argsort(-each.mean(axis=0))[:DRAWN]))
-    arrays = {f"bias_{form}": each[:, shown].T.astype(np.float32) for form, each in sizes.items()}
-    return found, {"query_bias": _table(sizes)}, {"bias_channels": np.array(shown, np.int32), **arrays}
+    return {"raw": leads["raw"], "folded": leads.get("folded")}, {"query_bias": _table(sizes)}
 
 
 def _pulls(weights: Weights, architecture: Architecture) -> Pulls | None:

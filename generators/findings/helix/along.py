@@ -101,21 +101,17 @@ class AlongCurve(TypedDict):
     waves: WaveShape | None
 
 
-def along(
-    P: Float[Array, "n d"], run: slice, plane: Float[Array, "rows 2"] | None
-) -> tuple[AlongCurve, dict[str, Array]]:
-    """Return these numbers and arrays for figures; `run` has no outlier, `plane` is it in its strongest plane."""
+def along(P: Float[Array, "n d"], run: slice, plane: Float[Array, "rows 2"] | None) -> AlongCurve:
+    """Return these numbers; `run` has no outlier, `plane` is it in its strongest plane."""
     rows = P[run]
-    start, speeds = _speed(rows, run, plane)
-    waves, harmonics = wave_shape(rows[max(0, curve.START - run.start) :] if len(P) >= 2 * curve.START else rows)
-    found: AlongCurve = {
-        "start": start,
+    late = rows[max(0, curve.START - run.start) :] if len(P) >= 2 * curve.START else rows
+    return {
+        "start": _start_speed(rows, plane),
         "told_apart": told_apart(rows),
         "smallest_distance": smallest_distance(P),
         "cosine_rebuilt": cosine_rebuilt(P[1:]),
-        "waves": waves,
+        "waves": wave_shape(late),
     }
-    return found, speeds | harmonics
 
 
 def turn_rates(points: Float[Array, "rows 2"], window: int) -> Float[Array, " windows"]:
@@ -125,23 +121,16 @@ def turn_rates(points: Float[Array, "rows 2"], window: int) -> Float[Array, " wi
     return whole if steps.sum() >= 0 else -whole
 
 
-def _speed(
-    rows: Float[Array, "rows d"], run: slice, plane: Float[Array, "rows 2"] | None
-) -> tuple[StartSpeed | None, dict[str, Array]]:
+def _start_speed(rows: Float[Array, "rows d"], plane: Float[Array, "rows 2"] | None) -> StartSpeed | None:
     window = max(2, len(rows) // WINDOWS)
     if plane is None or len(rows) <= 3 * window:
-        return None, {}
-    rates = turn_rates(plane, window)
-    arrays = {
-        "rate_positions": (run.start + window * np.arange(len(rates)) + window / 2).astype(np.float32),
-        "turn_rates": rates.astype(np.float32),
-    }
+        return None
     curves = surrogates.at_other_times(rows, np.random.default_rng(SEED), DRAWS)
     by_chance = [_start(turn_rates(points, window)) for each in curves if (points := _in_plane(each)) is not None]
     if len(by_chance) < DRAWS:
-        return None, arrays
-    words = "curves that begin P's waves at other times"
-    return {"times_median": _start(rates), "chance": drawn(words, np.array(by_chance))}, arrays
+        return None
+    chance = drawn("curves that begin P's waves at other times", np.array(by_chance))
+    return {"times_median": _start(turn_rates(plane, window)), "chance": chance}
 
 
 def _start(rates: Float[Array, " windows"]) -> float:
@@ -213,21 +202,21 @@ def cosine_rebuilt(rows: Float[Array, "n d"]) -> float | None:
     return 1 - float(np.sum((whole - three_only) ** 2)) / spread if spread else None
 
 
-def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, Array]]:
+def wave_shape(rows: Float[Array, "n d"]) -> WaveShape | None:
     most = min(MOST_CYCLES, len(rows) / ROWS_PER_CYCLE)
     if most <= 2 * LEAST_CYCLES:
-        return None, {}
+        return None
     spreads = rows.std(axis=0)
     channels = np.argsort(-spreads, kind="stable")[: min(MOST_CHANNELS, rows.shape[1] // 4)]
     channels = channels[spreads[channels] > SQUARE_ROOT_OF_ROUNDING * np.abs(rows).max()]
     if len(channels) < 2:
-        return None, {}
+        return None
     first, third, fit = _harmonics(rows[:, channels], np.linspace(LEAST_CYCLES, most, PERIODS))
     rng = np.random.default_rng(SEED)
     own = _in_phase(first, third)
     shuffled = [np.median(_in_phase(first, third, rng.permutation(len(first)))) for _ in range(DRAWS)]
     resampled = [np.median(rng.choice(own, len(own))) for _ in range(DRAWS)]
-    shape: WaveShape = {
+    return {
         "third_harmonic": float(np.median(own)),
         "quartiles": np.quantile(own, [0.25, 0.75]).tolist(),
         "interval": interval(np.array(resampled)),
@@ -235,7 +224,6 @@ def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, A
         "fit": float(np.median(fit)),
         "channels": len(own),
     }
-    return shape, {"wave_channels": channels.astype(np.int32), "third_harmonics": own.astype(np.float32)}
 
 
 def _in_phase(

@@ -12,18 +12,16 @@ from generators.findings.measured import Interval, Measurements, Table, row_of, 
 from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.sizes import check_positions
 from generators.maths import curve, turning
-from generators.maths.blocks import blocks, spread_ids
+from generators.maths.blocks import blocks
 from generators.maths.curve_statistics import TOP_ENERGY, statistics
 from generators.maths.resampling import block_weights
 from generators.maths.sines import Sines, sines
-from generators.maths.spectra import PCA, components_for, energy_ratio, pca, svd
+from generators.maths.spectra import PCA, components_for, energy_ratio, pca
 
 LATE = curve.START
 SEED = 20230714
 PERMUTATIONS = 8
 FIRST_STEPS = slice(1, 10)  # between positions 1 and 10
-COSINE_PIXELS = 256
-SAMPLED_TOKENS = 2000  # tokens drawn among the positions
 PLANES_DRAWN = 2
 
 
@@ -151,12 +149,11 @@ def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
     leading = curve.principal_scores(P[run], turning.COMPONENTS)
     planes = turning.planes(leading.values, leading.energy)
     waves = [row_of(StoredWave, wave) for wave in curve.waves(components.scores[:, : turning.COMPONENTS])]
-    along_positions, along_arrays = along(P, run, leading.values @ planes[0].axes if planes else None)
     metrics: HelixMetrics = {
         **_spectrum(P, components),
         **_turning(leading, planes, run),
         **draw(P),
-        "along": along_positions,
+        "along": along(P, run, leading.values @ planes[0].axes if planes else None),
         "waves": waves,
         "roughness": curve.roughness(components.scores[:, :3], min(wave["period_tokens"] for wave in waves[:3])),
         "roughness_baseline": curve.ROUGHNESS_OF_NOISE,
@@ -172,9 +169,7 @@ def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
         "intervals": _intervals(P),
         "n_positions": len(P),
     }
-    arrays = _arrays(P, components.scores) | {"planes": _points(leading.values, planes)} | along_arrays
-    if E is not None:
-        arrays |= _among_positions(E, P, components)
+    arrays = _arrays(P, components.scores) | {"planes": _points(leading.values, planes)}
     return Measurements(metrics, _tables(metrics), arrays)
 
 
@@ -297,28 +292,18 @@ def _tables(metrics: HelixMetrics) -> dict[str, Table]:
 
 
 def _arrays(P: Float[Array, "n d"], scores: Float[Array, "rows c"]) -> dict[str, Array]:
-    n = len(P)
     arrays = {
         "scores": scores[:, : turning.COMPONENTS],
-        "left_singular_vectors": svd(P)[0][:, :5],
         "norms": np.linalg.norm(P, axis=1),
         "steps": curve.step_lengths(P),
-        "cosine_by_offset": curve.cosine_by_offset(P, n // 2),
-        "cosine_matrix": curve.cosine_matrix(P, -(-n // COSINE_PIXELS)).astype(np.float16),
     }
-    if n >= curve.FEWEST_FOR_START:
+    if len(P) >= curve.FEWEST_FOR_START:
         arrays["scores_late"] = pca(P[LATE:]).scores[:, :3]
         arrays["scores_early"] = pca(P[1:LATE]).scores[:, :3]
-    return {name: a if a.dtype == np.float16 else a.astype(np.float32) for name, a in arrays.items()}
+    return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
 def _points(scores: Float[Array, "rows c"], planes: tuple[turning.Plane, ...]) -> Float[Array, "rows coordinates"]:
     bases = [plane.axes for plane in planes[:PLANES_DRAWN]]
     points = scores @ np.hstack(bases) if bases else scores[:, :2]
     return np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1])))).astype(np.float32)
-
-
-def _among_positions(E: Float[Array, "V d"], P: Float[Array, "n d"], components: PCA) -> dict[str, Array]:
-    ids, top = spread_ids(len(E), SAMPLED_TOKENS), components.components[:3].T
-    scores = E[ids] @ top.astype(E.dtype) - P[1:].mean(axis=0) @ top
-    return {"token_ids": ids.astype(np.int32), "token_scores": scores.astype(np.float32)}
