@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from generators.compute.records import ClaimRecord
+from generators.findings import FINDINGS
 from generators.findings.judging import Rule
 from generators.site.view import ModelPage
-from generators.site.words import rules
 
 SHARE = 0.01  # of draws of a null that are beyond its limit
 
@@ -66,7 +66,7 @@ class Chances:
 
 def chances(pages: Sequence[ModelPage]) -> Chances:
     found = []
-    for rule in rules():
+    for rule in (rule for finding in FINDINGS for rule in finding.rules):
         claims = [page.claims[rule.id] for page in pages if rule.id in page.claims]
         found.append(ClaimChance(rule, tuple(claim for claim in claims if claim.verdict != "untested")))
     return Chances(tuple(found))
