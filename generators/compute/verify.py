@@ -1,5 +1,6 @@
 """Is every stored result what was stored, and is the better of two stores' results kept?"""
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -10,30 +11,39 @@ from generators.compute.records import StoredFinding, differing
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 
+PATIENCE_S = 5.0  # for who writes what looks damaged
 Whole = dict[str, tuple[StoredFinding, dict[str, Array]]]  # by finding
 
 
 def verify(store: Store) -> Iterator[tuple[str, str]]:
-    """Yield (model, sentence) for everything damaged in a store, even if it isn't shown."""
+    """Yield (model, sentence) for everything damaged in a store, even if it isn't shown.
+
+    A model whose results another process moves, removes or replaces meanwhile is looked at again.
+    """
     for layer in store.layers:
-        yield from _verify(layer)
+        for name in layer.folders():
+            found = list(_damage(layer, name))
+            until = time.monotonic() + PATIENCE_S
+            while found and layer.is_held(name) and time.monotonic() < until:
+                time.sleep(0.1)
+            if found and name in layer.folders():
+                yield from ((name, sentence) for sentence in _damage(layer, name))
 
 
-def _verify(store: Store) -> Iterator[tuple[str, str]]:
-    for name in store.folders():
+def _damage(store: Store, name: str) -> Iterator[str]:
+    try:
+        if store.model(name) is None:
+            yield f"{store.root / name} has results but does not say of which model."
+    except InputError as error:
+        yield str(error)
+    found = []
+    for finding in store.finding_names(name):
         try:
-            if store.model(name) is None:
-                yield name, f"{store.root / name} has results but does not say of which model."
+            found += [whole[0]] if (whole := store.load(name, finding)) is not None else []
         except InputError as error:
-            yield name, str(error)
-        found = []
-        for finding in store.finding_names(name):
-            try:
-                found += [whole[0]] if (whole := store.load(name, finding)) is not None else []
-            except InputError as error:
-                yield name, str(error)
-        if (mixed := store.of_different_weights(name, found)) is not None:
-            yield name, mixed
+            yield str(error)
+    if (mixed := store.of_different_weights(name, found)) is not None:
+        yield mixed
 
 
 def adopt(store: Store, other: Store) -> list[str]:

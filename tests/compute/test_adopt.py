@@ -4,6 +4,9 @@ Those computed here lie over those that git tracks: shown in their place, and mo
 """
 
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
@@ -219,6 +222,23 @@ def test_arrays_that_a_killed_move_has_replaced_are_removed_by_the_next(local, t
     before.write_bytes(old)
     assert move(Store(local.root), tracked) == []
     assert not before.exists()
+
+
+def test_results_that_are_being_removed_are_not_damaged(tracked):
+    def remove() -> None:
+        with tracked.locked("tiny"):
+            (tracked.root / "tiny" / MODEL).unlink()
+            begun.set()
+            looked.wait()
+            tracked.remove_model("tiny")
+
+    begun, looked = Event(), Event()
+    with ThreadPoolExecutor() as pool:
+        removed = pool.submit(remove)
+        begun.wait()
+        pool.submit(lambda: time.sleep(0.2) or looked.set())
+        assert list(verify(tracked)) == []
+        removed.result()
 
 
 def test_what_is_damaged_is_not_moved(local, tracked):
