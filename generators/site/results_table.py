@@ -1,4 +1,4 @@
-"""All results as one table, a row for each claim of each model: `atlas.json`, `atlas.parquet`, and what columns mean.
+"""All results as one table, a row for each claim of each model, and what its columns mean.
 
 `COLUMNS` is the one place that says what is written and what it means: the files, `dictionary.json` and the page
 about data are made from it.
@@ -13,12 +13,14 @@ from typing import Any, Literal
 from generators.base.plain import as_compact_json, as_json
 from generators.compute.records import ClaimRecord, ModelRecord
 from generators.findings.judging import VERDICTS, Rule
+from generators.site.data import as_csv
 from generators.site.groups import GROUPS, group_of
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, Section
 from generators.site.words import rules
 
-JSON_FILE, PARQUET_FILE, DICTIONARY_FILE = "data/atlas.json", "data/atlas.parquet", "data/dictionary.json"
+CSV_FILE, JSON_FILE, PARQUET_FILE = (f"data/atlas.{kind}" for kind in ("csv", "json", "parquet"))
+DICTIONARY_FILE = "data/dictionary.json"
 ROW = "one claim about one model"
 Kind = Literal["text", "whole number", "number", "yes or no", "date"]
 IN_PARQUET: Mapping[Kind, str] = {
@@ -287,6 +289,7 @@ def as_parquet(table: Sequence[Mapping[str, Any]]) -> bytes:
 
 def write_table(pages: Iterable[ModelPage], in_series: Iterable[ModelPage], staging: Staging) -> None:
     table = rows(pages, in_series)
+    staging.write(CSV_FILE, as_csv([column.name for column in COLUMNS], (list(row.values()) for row in table)))
     staging.write(JSON_FILE, as_lines(table))
     staging.write(DICTIONARY_FILE, as_json(dictionary()))
     staging.write(PARQUET_FILE, as_parquet(table))

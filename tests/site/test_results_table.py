@@ -1,5 +1,6 @@
 """All results as one table: the numbers of the pages, columns that the dictionary describes, the same bytes again."""
 
+import csv
 import io
 import json
 from datetime import date
@@ -10,6 +11,7 @@ from pyarrow import parquet
 
 from generators.site.results_table import (
     COLUMNS,
+    CSV_FILE,
     DICTIONARY_FILE,
     JSON_FILE,
     PARQUET_FILE,
@@ -59,8 +61,12 @@ def test_numbers_are_those_of_the_pages(three_models, rows):
     assert len({row["verdict"] for row in rows}) > 2
 
 
-def test_both_files_have_the_same_rows(rows, in_parquet):
+def test_all_files_have_the_same_rows(three_models, rows, in_parquet):
     assert [as_json_has_it(row) for row in in_parquet.to_pylist()] == rows
+    with (three_models / CSV_FILE).open(encoding="utf-8", newline="") as file:
+        in_csv = list(csv.DictReader(file))
+    as_text = [{name: "" if cell is None else str(cell) for name, cell in row.items()} for row in rows]
+    assert [{name: cell.removeprefix("'") for name, cell in row.items()} for row in in_csv] == as_text
 
 
 def test_the_dictionary_describes_what_is_written(three_models, rows, in_parquet):
