@@ -7,7 +7,7 @@ import pytest
 from generators.base.text import two
 from generators.findings import plantings
 from generators.findings.outliers import FINDING as OUTLIERS
-from generators.findings.outliers.clump import crowding, find_clump, scattered_clumps, spread
+from generators.findings.outliers.clump import crowding, find_clump, scattered_clumps
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 
@@ -305,14 +305,6 @@ def test_counts_judge_the_clump_before_names_do(clumped, unused_members, unused_
     assert the_claim(result).verdict == verdict
 
 
-@pytest.mark.parametrize("frequencies", [(), counted(np.arange(V), "corpus"), counted(np.arange(V), "index")])
-def test_without_counts_none_is_known_unused(frequencies):
-    result = compute(cloud(24)[0], frequencies=frequencies)
-    assert result.metrics["known_unused"] is None
-    assert "known_unused" not in result.tables
-    assert "count" not in result.tables["candidates"].columns
-
-
 @pytest.mark.parametrize("clumped", [True, False])
 def test_what_the_pictures_show_is_told(clumped):
     E, ids = cloud(25, clumped)
@@ -321,13 +313,6 @@ def test_what_the_pictures_show_is_told(clumped):
     if clumped:
         said += [two(norms[ids].min()), two(norms[ids].max()), "60 tokens"]
     assert [number for number in said if number not in alt] == []
-
-
-@pytest.mark.parametrize(("count", "most"), [(5, 10), (5, 5), (100, 7), (1, 40), (50257, 1024)])
-def test_places_are_spread_from_the_first_to_the_last(count, most):
-    places = spread(count, most)
-    assert (places[0], places[-1], len(places)) == (0, count - 1, min(count, most))
-    assert np.ptp(np.diff(places)) <= 1 if count > 1 else True
 
 
 def test_tokens_that_are_all_alike_have_no_clump_by_chance():

@@ -69,9 +69,6 @@ def test_mean_std_and_norms_are_those_of_numpy():
 )
 def test_spread_ids_are_apart_and_reach_both_ends(count, most, ids):
     assert spread_ids(count, most).tolist() == [*ids]
-    of_vocabulary = spread_ids(50257, 2000)
-    assert (of_vocabulary[0], of_vocabulary[-1], len(set(of_vocabulary.tolist()))) == (0, 50256, 2000)
-    assert set(np.diff(of_vocabulary).tolist()) <= {25, 26}
 
 
 def plain_but(*extreme: int) -> np.ndarray:
@@ -108,7 +105,7 @@ def test_the_chunk_is_where_the_stripes_are(striped):
 
 @pytest.mark.parametrize(("d", "k", "chosen"), [
     (12, 3, [0, 1, 6, 7]),  # ranking is 0, 1, ...: the others are 3 to 11
-    (12, 0, [0, 1, 10, 11]), (4, 0, [0, 1, 2, 3]), (3, 0, []),
+    (12, 0, [0, 1, 10, 11]), (4, 0, [0, 1, 2, 3]),
 ])  # fmt: skip
 def test_pairs_of_channels(d, k, chosen):
     assert pair_channels(np.arange(d), k).tolist() == chosen
@@ -148,15 +145,6 @@ def test_tokens_are_in_the_components_and_origin_of_the_positions(striped):
     scores = (tokens().astype(float)[arrays["token_ids"]] - P[1:].mean(axis=0)) @ components.T
     signs = np.sign(np.sum(components.T * top, axis=0))
     np.testing.assert_allclose(arrays["token_scores"], scores * signs, atol=1e-4)
-
-
-@pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
-def test_arrays_are_the_same_every_time_and_small(finding, striped):
-    again = computed(finding, tokens()).arrays
-    assert again.keys() == striped[finding.name].arrays.keys()
-    for name, values in again.items():
-        np.testing.assert_array_equal(values, striped[finding.name].arrays[name])
-        assert values.nbytes <= 150_000, name
 
 
 def assert_alike_but_for_tokens(without, with_e):

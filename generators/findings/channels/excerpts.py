@@ -12,7 +12,6 @@ OVERLAID = 30  # histograms of tokens, and of channels
 BINS_OF_TOKEN, BINS_OF_CHANNEL = 32, 80
 HISTOGRAM_TAIL = 0.001  # share of values left out at each end
 SAMPLED_TOKENS = 2000  # tokens in scatter plots
-FEWEST_FOR_PAIRS = 4  # channels
 FLOAT16_KEEPS = 1e-3, 6e4  # range of values in which float16 loses nothing visible
 
 Span = tuple[np.float64, np.float64]
@@ -70,8 +69,6 @@ def span(values: Float[Array, "..."], tail: float = HISTOGRAM_TAIL) -> Span:
 
 
 def pairs(E: Float[Array, "V d"], P: Float[Array, "n d"], channels: Int[Array, " four"]) -> dict[str, Array]:
-    if not len(channels):
-        return {}
     tokens = spread_ids(len(E), SAMPLED_TOKENS)
     return {
         "pair_channels": channels.astype(np.int32),
@@ -85,10 +82,8 @@ def pair_channels(ranking: Int[Array, " d"], k: int) -> Int[Array, " four"]:
     """Return two channels in which positions are active and two in which they are not.
 
     With k position channels: the strongest two, and the median two of the others. Without: the two that vary most and
-    the two that vary least. None where there are fewer than four channels.
+    the two that vary least.
     """
-    if len(ranking) < FEWEST_FOR_PAIRS:
-        return ranking[:0]
     others = ranking[k:]
     weak = others[len(others) // 2 - 1 :][:2] if k else ranking[-2:]
     return np.concatenate([ranking[:2], weak])

@@ -55,8 +55,7 @@ class Indicator:
 
     @property
     def candidates(self) -> Int[Array, " n"]:
-        most = max(1, int(CANDIDATE_SHARE * len(self.values)))
-        return np.argsort(self.values, kind="stable")[:most]
+        return np.argsort(self.values, kind="stable")[: int(CANDIDATE_SHARE * len(self.values))]
 
 
 def indicator(tokens: OutlierTokens, clump: Clump | None, tied: bool) -> Indicator | None:
