@@ -1,4 +1,3 @@
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -43,7 +42,7 @@ def cloud(seed, clumped=True):
 
 
 def compute(E, known=None, frequencies=(), tied=True, **others):
-    arch = replace(synthetic.architecture(d_model=D), tied=tied, vocab_size=V)
+    arch = synthetic.architecture(d_model=D, tied=tied, vocab_size=V)
     return synthetic.measure(OUTLIERS, {"token_embedding": E, **others}, arch, known, frequencies)
 
 

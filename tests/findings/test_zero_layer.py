@@ -1,6 +1,5 @@
 import json
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 
@@ -28,7 +27,7 @@ def _few_baseline_tokens(monkeypatch):
 
 def compute(E, U=None, known=None, tied=None, others=None, **arch):
     weights = {"token_embedding": E} | ({} if U is None else {"unembedding": U}) | (others or {})
-    arch = replace(synthetic.architecture(d_model=D), tied=U is None if tied is None else tied, **arch)
+    arch = synthetic.architecture(d_model=D, tied=U is None if tied is None else tied, **arch)
     return synthetic.measure(ZERO_LAYER, weights, arch, known)
 
 

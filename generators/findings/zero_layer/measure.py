@@ -191,11 +191,11 @@ def _variants(
     ways, keys = ways_of(inputs, E.shape[1]), E if U is None else U
     ids, some = spread_ids(len(E), VARIANT_TOKENS), spread_ids(len(E), BASELINE_TOKENS)
     drawn_inputs, drawn_outputs = gaussian_like(E, U, len(some))
-    own = np.arange(len(some))
+    own, scale = np.arange(len(some)), np.float32(inputs.architecture.embedding_scale)
     found = variants(
-        answers(E[ids], ids, keys, ways),
-        answers(E[some], own, keys[some], ways),
-        answers(drawn_inputs, own, drawn_outputs, ways),
+        answers(E[ids].astype(np.float32) * scale, ids, keys, ways),
+        answers(E[some].astype(np.float32) * scale, own, keys[some], ways),
+        answers(drawn_inputs * scale, own, drawn_outputs, ways),
         ways,
         inputs.vocabulary,
     )
