@@ -20,23 +20,23 @@ def compute(P, E=None):
     return synthetic.measure(CHANNELS, weights)
 
 
-def planted_positions(n=300, noise=0.02):
-    return plantings.embed(plantings.coil(n, 4), D, channels=PLANTED, noise=noise)
+def planted_positions():
+    return plantings.embed(plantings.coil(300, 4), D, channels=PLANTED, noise=0.02)
 
 
-def tokens(quiet=(), factor=0.1, seed=0):
-    """Return Gaussian tokens, each channel with its own spread and mean, the quiet channels `factor` as spread."""
-    rng = np.random.default_rng(seed)
+def tokens(quiet=()):
+    """Return Gaussian tokens, each channel with its own spread and mean, the quiet ones with a tenth of it."""
+    rng = np.random.default_rng(0)
     E = rng.standard_normal((900, D)) * rng.uniform(0.9, 1.1, D) + rng.standard_normal(D)
-    E[:, list(quiet)] *= factor
+    E[:, list(quiet)] *= 0.1
     return E.astype(np.float32)
 
 
-def two_humps(k, d, decades, seed=0):
+def two_humps(k, d, decades):
     """Return stds of which k are `decades` above the rest, in mixed order; neither hump has gaps of its own."""
     upper = np.linspace(0, 0.001 * k, k) + decades
     lower = -np.linspace(0, 0.001 * (d - k), d - k)
-    return 10 ** np.random.default_rng(seed).permutation(np.append(upper, lower))
+    return 10 ** np.random.default_rng(0).permutation(np.append(upper, lower))
 
 
 def stairs(gap):
