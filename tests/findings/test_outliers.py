@@ -271,10 +271,6 @@ def test_special_candidates_are_counted_apart():
     assert listed[ids[3]] == ["forward", "␠awkward"]
 
 
-def counted(counts, source="counts") -> tuple[TokenFrequency, ...]:
-    return (TokenFrequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False),)
-
-
 @pytest.mark.parametrize(("clumped", "unused_members", "unused_others", "member_counts", "verdict"), [
     (True, 60, 0, (), "holds"), (True, 57, 4, (1, 7, 2), "holds"), (True, 58, 0, (1, 1), "holds"),
     (True, 0, 0, (5,) * 60, "partly"), (True, 0, 100, (7,) * 60, "fails"), (False, 0, 3, (), "fails"),
@@ -286,7 +282,8 @@ def test_counts_judge_the_clump_before_names_do(clumped, unused_members, unused_
     counts = np.random.default_rng(20).integers(100, 10**9, V)
     counts[unused] = 0
     counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
-    result = compute(E, vocabulary({1: "[unused1]"}), counted(counts))
+    known = (TokenFrequency("counts", "planted", np.log1p(counts), 1.0, False),)
+    result = compute(E, vocabulary({1: "[unused1]"}), known)
     assert result.metrics["known_unused"] == {
         "count": len(unused),
         "in_clump": unused_members,
