@@ -20,32 +20,23 @@ def compute(P, E=None):
     return synthetic.measure(CHANNELS, weights)
 
 
-def planted_positions(n=300, noise=0.02):
-    return plantings.embed(plantings.coil(n, 4), D, channels=PLANTED, noise=noise)
+def planted_positions():
+    return plantings.embed(plantings.coil(300, 4), D, channels=PLANTED, noise=0.02)
 
 
-def tokens(quiet=(), factor=0.1, seed=0):
-    """Return Gaussian tokens, each channel with its own spread and mean, the quiet channels `factor` as spread."""
-    rng = np.random.default_rng(seed)
+def tokens(quiet=()):
+    """Return Gaussian tokens, each channel with its own spread and mean, the quiet ones with a tenth of it."""
+    rng = np.random.default_rng(0)
     E = rng.standard_normal((900, D)) * rng.uniform(0.9, 1.1, D) + rng.standard_normal(D)
-    E[:, list(quiet)] *= factor
+    E[:, list(quiet)] *= 0.1
     return E.astype(np.float32)
 
 
-def plain_position_channels(std):
-    """Try every number of channels from 2 to d/4 and keep the one with the largest gap below it."""
-    ordered = sorted(range(len(std)), key=lambda c: -std[c])
-    gaps = {k: np.log10(std[ordered[k - 1]] / std[ordered[k]]) for k in range(2, len(std) // 4 + 1)}
-    best = max(gaps, key=gaps.__getitem__)
-    share = sum(std[c] ** 2 for c in ordered[:best]) / sum(std**2)
-    return ordered[:best] if gaps[best] >= 0.1 and share >= 0.5 else []
-
-
-def two_humps(k, d, decades, seed=0):
+def two_humps(k, d, decades):
     """Return stds of which k are `decades` above the rest, in mixed order; neither hump has gaps of its own."""
     upper = np.linspace(0, 0.001 * k, k) + decades
     lower = -np.linspace(0, 0.001 * (d - k), d - k)
-    return 10 ** np.random.default_rng(seed).permutation(np.append(upper, lower))
+    return 10 ** np.random.default_rng(0).permutation(np.append(upper, lower))
 
 
 def stairs(gap):
@@ -59,23 +50,15 @@ def stairs(gap):
     (two_humps(1, 64, 1.0), 0), (two_humps(17, 64, 1.0), 0), (two_humps(16, 63, 1.0), 0),
     (two_humps(16, 64, 0.40), 16),
     (two_humps(16, 64, 0.11), 0), (two_humps(2, 64, 0.5), 0),  # a wide gap, but hardly a third of the variance
-    (two_humps(2, 8, 1.0), 2), (two_humps(2, 7, 1.0), 0),  # a quarter of 7 is less than 2
+    (two_humps(2, 8, 1.0), 2),
     ([100] * 3 + [50] * 3 + [1] * 58, 6),  # the largest gap counts and not the first
     ([2] * 6 + [0] * 58, 6), ([2] * 4 + [0] * 60, 4), ([2] * 24 + [0] * 40, 0),
-    *(([1] * few, 0) for few in (1, 2, 3, 7)),  # without a quarter to stand apart
     (stairs(0.101), 6), (stairs(0.099), 0),
 ])  # fmt: skip
 def test_position_channels_stand_above_a_gap(std, count):
     chosen, gap = position_channels(np.array(std, float))
     assert {*chosen.tolist()} == {*np.argsort(std)[::-1][:count].tolist()}
-    assert (gap is None) == (len(std) < 8)
     assert std[0] != 100 or gap == pytest.approx(np.log10(50))
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_position_channels_of_random_spreads(seed):
-    std = np.random.default_rng(seed).lognormal(0, 2, 80)
-    assert position_channels(std)[0].tolist() == plain_position_channels(std)
 
 
 def test_position_std_leaves_out_the_first_row():
@@ -221,12 +204,6 @@ def test_quiet_where_loud_thresholds(planted, rho, limit, median, channels, verd
     claim = claims_of(synthetic.measured_with(planted, {"chance": chance}, **changed))["quiet-where-loud"]
     assert (claim.verdict, claim.value) == (verdict, None if verdict == "untested" else rho)
     assert verdict == "untested" or (claim.chance.median, claim.chance.limit) == (median, limit)
-
-
-def test_the_overlap_counts_variance_and_not_energy():
-    E = tokens(PLANTED)
-    E[:, PLANTED] += 50
-    assert compute(planted_positions(), E).metrics["low_variance_overlap"] == 6
 
 
 @pytest.mark.parametrize("shape", [(256, D), (16, D), (17, 16), (40, 16), (20, 90)])

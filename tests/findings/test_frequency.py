@@ -107,23 +107,9 @@ def test_frequency_spread_over_channels():
     assert abs(noise.metrics["probe"]["rho"]) < 0.1
 
 
-def falling(rng):
-    """Return log-frequencies that fall with the id, not quite steadily."""
-    return -np.arange(V) / V + 0.05 * rng.standard_normal(V)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_what_only_drifts_along_the_ids_does_not_track_frequency(seed):
-    rng = np.random.default_rng(seed)
-    E = rng.standard_normal((V, 128))
-    E[:, 5] += 8 * np.cumsum(rng.standard_normal(V)) / np.sqrt(V)
-    E *= np.exp(0.8 * np.cumsum(rng.standard_normal(V)) / np.sqrt(V))[:, None]
-    assert "holds" not in verdicts(compute(E, falling(rng), raising(5, 128))).values()
-
-
 def test_a_norm_that_follows_frequency_is_not_one_that_drifts():
     rng = np.random.default_rng(7)
-    drifting, E = falling(rng), rng.standard_normal((V, 32))
+    drifting, E = -np.arange(V) / V + 0.05 * rng.standard_normal(V), rng.standard_normal((V, 32))
     claim = claims_of(compute(E * (1 + np.arange(V) / V)[:, None], drifting))["frequent-shorter"]
     assert claim.value < -0.7
     assert claim.verdict == "fails"
@@ -134,20 +120,6 @@ def test_a_norm_that_follows_frequency_is_not_one_that_drifts():
     assert claim.value < claim.chance.limit - 0.02
     assert claim.chance.median == 0
     assert claim.interval[0] < claim.value < claim.interval[1]
-
-
-def test_walk_against_drift():
-    held, plain = 0, 0
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        walk, values = np.cumsum(rng.standard_normal(400)), -np.arange(400.0)
-        rho = spearmanr(walk, values)[0]
-        drawn = drifting_correlations(unit_ranks(walk[None], np.float32), values, 200, rng)[:, 0]
-        plain += abs(rho) > 0.3
-        held += rho > np.sort(drawn)[-2] + 0.01
-        assert np.median(drawn) == 0
-    assert plain > 40
-    assert held <= 1
 
 
 def test_drifting_correlations_by_dct():
@@ -202,16 +174,12 @@ def test_the_candidate_that_leads_is_named_if_one_does():
     assert noise.metrics["contest"]["lead_interval"][0] < 0
 
 
-def test_intervals_shrink_with_more_tokens():
+def test_correlations_lie_within_their_intervals():
     E, log_frequency = planted(1)
-    many = compute(E, log_frequency).metrics["correlations"]
-    few = compute(E[:200], log_frequency[:200]).metrics["correlations"]
-    for row in many:
-        assert row["low"] <= row["rho"] <= row["high"]
-    first = many[0]
+    first, *others = compute(E, log_frequency).metrics["correlations"]
+    assert all(row["low"] <= row["rho"] <= row["high"] for row in (first, *others))
     assert (first["of"], first["with"]) == ("log_frequency", "frequency_channel")
     assert first["rho"] == pytest.approx(spearmanr(log_frequency, E.astype(np.float32)[:, PLANTED])[0])
-    assert few[0]["high"] - few[0]["low"] > 2 * (first["high"] - first["low"])
 
 
 def test_tokens_that_buck_a_planted_trend_are_listed_first():
@@ -278,9 +246,3 @@ def test_no_channel_is_that_of_frequency_where_none_exceeds_chance(metrics):
     chance = {"frequency_channel": synthetic.null(0.98, 0.99)}
     changed = synthetic.measured_with(metrics, {"chance": chance}, ln2_channel_rank=1)
     assert verdicts(changed)["frequency-is-ln2"] == "untested"
-
-
-def test_what_the_picture_shows_is_told(metrics):
-    alt = synthetic.alts(FREQUENCY, found(3, raising(PLANTED)))["frequency-channel"]
-    assert f"Channel {PLANTED} " in alt
-    assert f"{metrics['frequency_channel']['rho']:+.2f}; channel {metrics['contrast_channel']['channel']}, " in alt

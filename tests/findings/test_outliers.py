@@ -1,4 +1,3 @@
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -7,7 +6,7 @@ import pytest
 from generators.base.text import two
 from generators.findings import plantings
 from generators.findings.outliers import FINDING as OUTLIERS
-from generators.findings.outliers.clump import crowding, find_clump, scattered_clumps, spread
+from generators.findings.outliers.clump import crowding, find_clump, scattered_clumps
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 
@@ -43,7 +42,7 @@ def cloud(seed, clumped=True):
 
 
 def compute(E, known=None, frequencies=(), tied=True, **others):
-    arch = replace(synthetic.architecture(d_model=D), tied=tied, vocab_size=V)
+    arch = synthetic.architecture(d_model=D, tied=tied, vocab_size=V)
     return synthetic.measure(OUTLIERS, {"token_embedding": E, **others}, arch, known, frequencies)
 
 
@@ -272,10 +271,6 @@ def test_special_candidates_are_counted_apart():
     assert listed[ids[3]] == ["forward", "␠awkward"]
 
 
-def counted(counts, source="counts") -> tuple[TokenFrequency, ...]:
-    return (TokenFrequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False),)
-
-
 @pytest.mark.parametrize(("clumped", "unused_members", "unused_others", "member_counts", "verdict"), [
     (True, 60, 0, (), "holds"), (True, 57, 4, (1, 7, 2), "holds"), (True, 58, 0, (1, 1), "holds"),
     (True, 0, 0, (5,) * 60, "partly"), (True, 0, 100, (7,) * 60, "fails"), (False, 0, 3, (), "fails"),
@@ -287,7 +282,8 @@ def test_counts_judge_the_clump_before_names_do(clumped, unused_members, unused_
     counts = np.random.default_rng(20).integers(100, 10**9, V)
     counts[unused] = 0
     counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
-    result = compute(E, vocabulary({1: "[unused1]"}), counted(counts))
+    known = (TokenFrequency("counts", "planted", np.log1p(counts), 1.0, False),)
+    result = compute(E, vocabulary({1: "[unused1]"}), known)
     assert result.metrics["known_unused"] == {
         "count": len(unused),
         "in_clump": unused_members,
@@ -305,14 +301,6 @@ def test_counts_judge_the_clump_before_names_do(clumped, unused_members, unused_
     assert the_claim(result).verdict == verdict
 
 
-@pytest.mark.parametrize("frequencies", [(), counted(np.arange(V), "corpus"), counted(np.arange(V), "index")])
-def test_without_counts_none_is_known_unused(frequencies):
-    result = compute(cloud(24)[0], frequencies=frequencies)
-    assert result.metrics["known_unused"] is None
-    assert "known_unused" not in result.tables
-    assert "count" not in result.tables["candidates"].columns
-
-
 @pytest.mark.parametrize("clumped", [True, False])
 def test_what_the_pictures_show_is_told(clumped):
     E, ids = cloud(25, clumped)
@@ -321,13 +309,6 @@ def test_what_the_pictures_show_is_told(clumped):
     if clumped:
         said += [two(norms[ids].min()), two(norms[ids].max()), "60 tokens"]
     assert [number for number in said if number not in alt] == []
-
-
-@pytest.mark.parametrize(("count", "most"), [(5, 10), (5, 5), (100, 7), (1, 40), (50257, 1024)])
-def test_places_are_spread_from_the_first_to_the_last(count, most):
-    places = spread(count, most)
-    assert (places[0], places[-1], len(places)) == (0, count - 1, min(count, most))
-    assert np.ptp(np.diff(places)) <= 1 if count > 1 else True
 
 
 def test_tokens_that_are_all_alike_have_no_clump_by_chance():

@@ -73,8 +73,6 @@ def test_tokens_that_are_never_said():
     assert unseen["largest"] < 1e-6 < unseen["median_seen"]
     assert unseen["auc"] == unseen["auc_low"] == 1
     assert unseen["auc_indicator"] > 0.9
-    for figure in FINDING.figures(result):
-        figure.draw()
 
 
 @pytest.mark.parametrize(("never", "can_repeat", "verdict", "said"), [
@@ -129,12 +127,10 @@ def test_models_without_counts_or_without_a_head():
 
 def test_controls_are_the_nearest_in_frequency_each_once():
     log_frequency = np.array([0.0, 0.1, 5.0, 5.1, 5.2, 9.0, np.nan])
-    allowed = np.ones(7, bool)
+    allowed = np.array([False, True, True, False, True, True, False])
     assert matched(np.array([0, 3]), log_frequency, allowed).tolist() in ([1, 2], [1, 4])
-    assert len(set(matched(np.array([2, 3, 4]), log_frequency, allowed).tolist())) == 3
-    allowed[1] = False
-    assert 1 not in matched(np.array([0]), log_frequency, allowed)
-    assert len(matched(np.arange(6), log_frequency, np.ones(7, bool))) == 0
+    assert matched(np.array([6]), log_frequency, allowed).tolist() == [1], "an unknown frequency counts as the lowest"
+    assert sorted(matched(np.arange(7), log_frequency, allowed).tolist()) == [1, 2, 4, 5]
 
 
 # Each character is a token here: for k examples, the prompts need 17 + 19 k, 15 + 17 k and 20 + 23 k positions.

@@ -52,14 +52,10 @@ def test_planted_rows_are_found_and_no_others(dtype):
     }
     assert [(row["id"], row["rows"]) for row in result.tables["groups"].named()] == [(100, 3), (7, 2)]
     assert (the_claim(result).verdict, the_claim(result).value) == ("holds", 7 / V)
-    synthetic.assert_of_its_type(FINDING, result)
-    synthetic.assert_drawn_and_described(FINDING, result)
 
 
-@pytest.mark.parametrize("draw", range(20))
-def test_noise_has_no_equal_rows_even_where_it_is_rounded(draw):
-    E = np.round(rows(draw) * 32).astype(np.float32)
-    result = compute(E)
+def test_noise_has_no_equal_rows_even_where_it_is_rounded():
+    result = compute(np.round(rows() * 32).astype(np.float32))
     assert (result.metrics["identical"], result.tables, the_claim(result).value) == (0, {}, 0)
 
 

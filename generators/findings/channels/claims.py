@@ -67,7 +67,7 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
     yield EntityNumbers("mean over tokens (E)", m["token_mean"], order="strongest")
     yield EntityNumbers("standard deviation over tokens (E)", m["token_std"], order="largest", name="token_std")
     leading = found.arrays.get("right_singular_vectors")
-    if leading is not None and len(leading):
+    if leading is not None:
         says = "share of P's leading direction, which includes the mean over positions"
         yield EntityNumbers(says, leading[0] ** 2, order="largest")
     others = "" if len(louder) == 1 else f", one of {len(louder)}"

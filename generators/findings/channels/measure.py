@@ -66,11 +66,11 @@ class TokensByChannel(TypedDict):
 
 
 class ChannelsMetrics(TokensByChannel):
-    """Numbers of P's channels; `largest_gap` is None where there are too few channels to divide."""
+    """Numbers of P's channels, by channel or strongest first."""
 
     position_std: list[float]
     position_channels: list[int]
-    largest_gap: float | None
+    largest_gap: float
     position_channels_variance_share: float
     channels_for_90: int
     channels_for_95: int
@@ -124,16 +124,14 @@ def _positions(weights: Weights) -> tuple[Float[Array, "n d"], Float[Array, " d"
     return P, std
 
 
-def position_channels(std: Float[Array, " d"]) -> tuple[Int[Array, " k"], float | None]:
+def position_channels(std: Float[Array, " d"]) -> tuple[Int[Array, " k"], float]:
     """Return the channels above the largest gap in the sorted log10 std, strongest first, and that gap.
 
     The gap must leave 2 to d/4 channels above it, be at least 0.1, and those channels must hold at least half of
     P's variance; otherwise there are none. Channels that do not vary at all stand below every gap.
     """
     ranking = np.argsort(std, kind="stable")[::-1]
-    most = min(len(std) // 4, len(std) - 1)
-    if most < 2:
-        return ranking[:0], None
+    most = len(std) // 4
     floor = std.max() * np.finfo(np.float64).eps
     log_std = np.log10(np.maximum(std[ranking], floor))
     gaps = log_std[1:most] - log_std[2 : most + 1]  # gaps[i] leaves i + 2 channels above it

@@ -32,6 +32,7 @@ AXES = "the best axes of tokens turned at random"
 DRIFT = "frequencies that only drift along the ids as the real ones do"
 OTHERS = "channels picked at random"
 
+SEED = 20211138
 COMPARED = 5000  # tokens, spread over the ids, used for nulls and the probe
 
 FOLDS = 5  # folds of neighboring ids, so that drift along the ids doesn't help
@@ -95,7 +96,6 @@ class TokenSample:
 
     E: Float[Array, "V d"]
     tokens: FrequencyTokens
-    seed: int
 
     @cached_property
     def values(self) -> Float[Array, " n"]:
@@ -106,7 +106,7 @@ class TokenSample:
         return unit_ranks(self.E[self.tokens.compared].T, np.float32)
 
     def chances(self) -> FrequencyChances:
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(SEED)
         axes = best_axis_correlations(self.E[self.tokens.compared], self.values, TURNS, rng)
         known = self.tokens.known
         norms, frequencies = self.tokens.norms[known], self.tokens.log_frequency[known]
@@ -124,7 +124,7 @@ class TokenSample:
 
         Their ranks are those among all tokens compared in every resampling.
         """
-        weights = item_weights(len(self.values), RESAMPLES, np.random.default_rng(self.seed)).astype(np.float32)
+        weights = item_weights(len(self.values), RESAMPLES, np.random.default_rng(SEED)).astype(np.float32)
         y = unit_ranks(self.values[None], np.float32)[0]
         strength = np.abs(_weighted_correlations(self.ranks, y, weights))
         return interval(np.sum(strength > strength[:, [channel]], axis=1) + 1.0)
@@ -148,7 +148,7 @@ def _weighted_correlations(
     return np.divide(shared, scale, out=np.zeros_like(scale), where=scale > 0)
 
 
-def probe(E: Float[Array, "V d"], tokens: FrequencyTokens, seed: int) -> Probe:
+def probe(E: Float[Array, "V d"], tokens: FrequencyTokens) -> Probe:
     """Return how well ridge regression on all channels reads the rank by frequency of tokens spread over the ids.
 
     It is fitted on four fifths of them and read on the fifth, five times; of five penalties the best counts.
@@ -160,7 +160,7 @@ def probe(E: Float[Array, "V d"], tokens: FrequencyTokens, seed: int) -> Probe:
     read = _held_out(E, ids, ranks / len(ranks))
     rhos = [float(spearman_of(column, ranks)(np.ones((1, len(ids))))[0]) for column in read.T]
     best = int(np.argmax(rhos))
-    drawn = resample_items(spearman_of(read[:, best], ranks), len(ids), RESAMPLES, np.random.default_rng(seed))
+    drawn = resample_items(spearman_of(read[:, best], ranks), len(ids), RESAMPLES, np.random.default_rng(SEED))
     return {"rho": rhos[best], "interval": interval(drawn), "n_tokens": len(ids), "folds": FOLDS}
 
 
@@ -180,7 +180,7 @@ def _held_out(
     return read
 
 
-def correlations(values: dict[str, Float[Array, " n"]], seed: int) -> tuple[list[Correlation], Contest]:
+def correlations(values: dict[str, Float[Array, " n"]]) -> tuple[list[Correlation], Contest]:
     """Return Spearman's correlation of every pair of quantities with its 95 % bootstrap interval, and who leads."""
     pairs = list(combinations(values, 2))
     n = len(next(iter(values.values())))
@@ -188,7 +188,7 @@ def correlations(values: dict[str, Float[Array, " n"]], seed: int) -> tuple[list
     everyone = rhos(np.ones((1, n)))[0]
     some = resampled_ids(n)
     of_some = _rhos_of({name: column[some] for name, column in values.items()}, pairs)
-    drawn = resample_items(of_some, len(some), RESAMPLES, np.random.default_rng(seed))
+    drawn = resample_items(of_some, len(some), RESAMPLES, np.random.default_rng(SEED))
     rows: list[Correlation] = []
     for (a, b), rho, column in zip(pairs, everyone.tolist(), drawn.T, strict=True):
         low, high = interval(column)

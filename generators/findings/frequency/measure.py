@@ -16,7 +16,6 @@ from generators.maths.ranks import channel_correlations, rank, spearman
 from generators.maths.spectra import right_singular_vectors
 
 SAMPLE = 4096  # tokens drawn in figures
-SEED = 20211138
 EXTREMES = 20  # tokens listed at either end
 GROUPS = 20  # groups of tokens of similar frequency; any curve could pass through their means
 
@@ -130,7 +129,7 @@ def _channel_rhos(E: Float[Array, "V d"], tokens: chances.FrequencyTokens) -> di
     """Return every channel's rank correlation with frequency, norm, index, and, for chance, shuffled frequencies."""
     known, everyone = tokens.known, np.ones(len(E), bool)
     shuffled = tokens.log_frequency.copy()
-    shuffled[known] = np.random.default_rng(SEED).permutation(shuffled[known])
+    shuffled[known] = np.random.default_rng(chances.SEED).permutation(shuffled[known])
     targets = {
         "frequency": rank(tokens.log_frequency, known),
         "norm": rank(tokens.norms, everyone),
@@ -202,26 +201,26 @@ def _compare(
     tokens: chances.FrequencyTokens,
     candidates: dict[str, Float[Array, " n"]],
 ) -> None:
-    metrics["correlations"], metrics["contest"] = chances.correlations(candidates, SEED)
+    metrics["correlations"], metrics["contest"] = chances.correlations(candidates)
     if metrics["proxy"]:
         return
     with_frequency = {row["with"]: row for row in metrics["correlations"] if row["of"] == "log_frequency"}
     norm, ln2 = with_frequency["norm"], metrics["ln2_channel"]
-    compared = chances.TokenSample(E, tokens, SEED)
+    compared = chances.TokenSample(E, tokens)
     metrics["chance"] = compared.chances()
     metrics["intervals"] = {
         "frequency_channel": chances.strength(with_frequency["frequency_channel"]),
         "norm_rho": [norm["low"], norm["high"]],
         "ln2_channel_rank": None if ln2 is None else compared.rank_interval(ln2),
     }
-    metrics["probe"] = chances.probe(E, tokens, SEED)
+    metrics["probe"] = chances.probe(E, tokens)
     occurs = candidates["log_frequency"] > candidates["log_frequency"].min()
     metrics["line"] = channel_line(candidates["frequency_channel"][occurs], candidates["log_frequency"][occurs])
 
 
 def _arrays(tokens: chances.FrequencyTokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
     known = np.flatnonzero(tokens.known)
-    ids = np.sort(np.random.default_rng(SEED).choice(known, min(SAMPLE, len(known)), replace=False))
+    ids = np.sort(np.random.default_rng(chances.SEED).choice(known, min(SAMPLE, len(known)), replace=False))
     columns = {"log_frequency": tokens.log_frequency, **columns}
     arrays = {f"token_{name}": np.asarray(column)[ids].astype(np.float32) for name, column in columns.items()}
     return {**arrays, "token_id": ids.astype(np.int32), **names(tokens.vocabulary, ids)}

@@ -1,6 +1,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from generators.base.text import two
 from generators.findings import facts
 from generators.findings.judging import Evidence, claim
@@ -90,14 +92,10 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
 
 
 def _nearest(found: Measurements[OutliersMetrics]) -> dict[int, float]:
-    nearest, of_members = found.arrays.get("nearest"), found.arrays.get("member_nearest")
-    around, inside = found.arrays.get("around_ids"), found.arrays.get("around_is_member")
-    if nearest is None:
-        return {}
-    ids = spread(found.metrics["n_tokens"], len(nearest))
-    distances = (facts.by_id(ids, nearest) or {}) if len(ids) == len(nearest) else {}
-    if around is not None and inside is not None and of_members is not None and inside.sum() == len(of_members):
-        distances |= facts.by_id(around[inside], of_members) or {}
+    arrays, nearest = found.arrays, found.arrays.get("nearest", np.zeros(0))
+    distances = facts.by_id(spread(found.metrics["n_tokens"], len(nearest)), nearest) or {}
+    if "member_nearest" in arrays:
+        distances |= facts.by_id(arrays["around_ids"][arrays["around_is_member"]], arrays["member_nearest"]) or {}
     return distances
 
 

@@ -65,11 +65,9 @@ class Clump:
 def crowding(E: Float[Array, "V d"]) -> Crowding:
     nearest = nearest_distance(E, spread(len(E), SPREAD))
     typical = float(np.median(nearest))
-    asked = asked_tokens(E)
-    if asked is None:
-        return Crowding(nearest, neighbours_within(E, CLOSE * typical), typical)
-    others = np.zeros(len(E), np.int64)  # unsampled tokens can't start a clump, but may be in one
-    others[asked] = neighbours_within(E, CLOSE * typical, asked)
+    asked, others = asked_tokens(E), np.zeros(len(E), np.int64)
+    # Tokens that aren't asked can't start a clump, but may be in one.
+    others[... if asked is None else asked] = neighbours_within(E, CLOSE * typical, asked)
     return Crowding(nearest, others, typical)
 
 

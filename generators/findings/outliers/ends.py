@@ -82,13 +82,12 @@ class TokenPlaces:
         self.by_norm = np.argsort(self.tokens.norms, kind="stable")
         self.along = None if self.channel is None else np.argsort(self.tokens.E[:, self.channel], kind="stable")
         self.members = frozenset() if clump is None else frozenset(clump.members.tolist())
-        self.count = min(EXTREMES, len(self.by_norm) // 2)
 
     def ends(self) -> Ends:
         return {"longest": self._end(self.by_norm[::-1]), "shortest": self._end(self.by_norm)}
 
     def _end(self, order: Int[Array, " V"]) -> EndByNorm:
-        ids = order[: self.count]
+        ids = order[:EXTREMES]
         vocabulary = self.tokens.vocabulary
         groups = None if vocabulary is None else Counter(vocabulary.groups[i] for i in ids.tolist())
         first = ids[:NAMED].tolist()
@@ -125,7 +124,7 @@ class TokenPlaces:
                 "in_clump": i in self.members,
             }
             for end, order in ends.items()
-            for i in order[: self.count].tolist()
+            for i in order[:EXTREMES].tolist()
         ]
 
     def _named(self) -> list[dict[str, Any]]:
@@ -159,7 +158,7 @@ def outlier_lists(tokens: OutlierTokens, channel: int | None) -> tuple[OutlierLi
     Listed are the longest and shortest tokens, those at both ends of the first singular direction and of the
     frequency `channel` where one is known, and those farthest from the mean token.
     """
-    length = min(max(FEWEST, int(SHARE * len(tokens.norms))), len(tokens.norms) // 4)
+    length = max(FEWEST, int(SHARE * len(tokens.norms)))
     lists = _lists(tokens, channel, length)
     counts = np.zeros(len(tokens.norms), np.int64)
     for ids in lists.values():

@@ -91,7 +91,7 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
         tables |= members.tables(tokens, clump, near)
         arrays |= members.arrays(tokens, clump, near, channel)
     if counts is not None and not counts.all():
-        tables["known_unused"] = untrained.known_unused_table(counts, clump, tokens)
+        tables["known_unused"] = untrained.known_unused_table(counts, places.members, tokens)
     if indicator is not None:
         tables["candidates"] = untrained.candidate_table(indicator, tokens, counts)
         arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator.values, BINS)

@@ -55,8 +55,7 @@ class Indicator:
 
     @property
     def candidates(self) -> Int[Array, " n"]:
-        most = max(1, int(CANDIDATE_SHARE * len(self.values)))
-        return np.argsort(self.values, kind="stable")[:most]
+        return np.argsort(self.values, kind="stable")[: int(CANDIDATE_SHARE * len(self.values))]
 
 
 def indicator(tokens: OutlierTokens, clump: Clump | None, tied: bool) -> Indicator | None:
@@ -113,7 +112,6 @@ def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
     }
 
 
-def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: OutlierTokens) -> Table:
-    members = set() if clump is None else set(clump.members.tolist())
+def known_unused_table(counts: Int[Array, " V"], members: frozenset[int], tokens: OutlierTokens) -> Table:
     rows = [{**tokens.row(i), "in_clump": i in members} for i in np.flatnonzero(counts == 0).tolist()]
     return table_of("Tokens that the training text never has", (*COLUMNS, "group", "in_clump", "norm"), rows)

@@ -242,7 +242,7 @@ def _token_interval(
 
 
 def _table(capture: Float[Array, " d"], chance: float) -> Table:
-    parts = np.array_split(np.arange(len(capture)), min(PARTS, len(capture)))
+    parts = np.array_split(np.arange(len(capture)), PARTS)
     rows = [
         {
             "from": int(part[0]) + 1,

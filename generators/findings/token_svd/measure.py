@@ -236,7 +236,7 @@ def extremes(projections: Float[Array, " V"], norms: Float[Array, " V"], seed: i
     A token far along a direction is long for that alone. What that makes of it: every token keeps its projection on
     the direction, and what is left of it, in length, goes to another token.
     """
-    count = min(max(FEWEST_AT_END, int(SHARE * len(norms))), len(norms) // 2)
+    count = max(FEWEST_AT_END, int(SHARE * len(norms)))
     spread = float(projections.std())
     scores = (projections - projections.mean()) / (spread if spread else 1.0)
     along, rest = projections**2, np.clip(norms**2 - projections**2, 0, None)
@@ -309,7 +309,7 @@ def _numbers(
 def _areas(along: Float[Array, " n"], shares: Float[Array, "draws n"]) -> Float[Array, " draws"]:
     """Return how often one of the tenth with the largest shares lies further along than another token."""
     n = len(along)
-    count = max(1, int(OVERLAPPING * n))
+    count = int(OVERLAPPING * n)
     overlapping = np.zeros(shares.shape, bool)
     np.put_along_axis(overlapping, np.argpartition(shares, n - count, axis=1)[:, n - count :], True, axis=1)
     return areas_under_curve(np.broadcast_to(along, shares.shape), overlapping)

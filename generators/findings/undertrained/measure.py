@@ -103,9 +103,9 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     allowed[clump.members] = False
     members = clump.members[speakable[clump.members] & np.isin(groups[clump.members], groups[allowed])]
     candidates = _distinct(E, members)
-    controls = _controls(candidates, log_frequency, allowed, groups)
-    if not len(candidates) or not len(controls):
+    if not len(candidates):
         raise NotApplicableError("The tokens in one spot are special ones, or there are none to compare them with.")
+    controls = _controls(candidates, log_frequency, allowed, groups)
     windows = run.windows(WINDOWS, SEED, PASSES)
     largest = _largest(run, windows, len(E))
     present = np.bincount(run.text.ids, minlength=len(E))[: len(E)]
@@ -164,21 +164,16 @@ def _controls(
 
     Where candidates are few they have several each, as long as there are any.
     """
-    each = np.repeat(candidates, max(1, MOST_CONTROLS // max(1, len(candidates))))
-    found = [
-        matched(each[groups[each] == group], log_frequency, allowed & (groups == group))
-        for group in np.unique(groups[candidates])
-    ]
-    return np.concatenate([*found, np.zeros(0, np.int64)])
+    each = np.repeat(candidates, MOST_CONTROLS // len(candidates))
+    kinds = [groups == group for group in np.unique(groups[candidates])]
+    return np.concatenate([matched(each[kind[each]], log_frequency, allowed & kind) for kind in kinds])
 
 
 def matched(
     candidates: Int[Array, " n"], log_frequency: Float[Array, " V"], allowed: Bool[Array, " V"]
 ) -> Int[Array, " matched"]:
-    """Return for each candidate the allowed token nearest in frequency that is no candidate and not taken yet."""
-    free = allowed & np.isfinite(log_frequency)
-    free[candidates] = False
-    ids = np.flatnonzero(free)
+    """Return for each candidate the allowed token nearest in frequency that is not taken yet."""
+    ids = np.flatnonzero(allowed)
     ids = ids[np.argsort(log_frequency[ids], kind="stable")]
     values = log_frequency[ids]
     chosen = []

@@ -104,7 +104,7 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     some = asked_tokens(E)
     asked = np.arange(len(E)) if some is None else some
     best = best_match(E, U, some)
-    found, baseline = _variants(inputs, E, U)
+    found = _variants(inputs, E, U)
     arrays = _arrays(E, E if U is None else U, asked, best, inputs.vocabulary)
     count, others = len(arrays["ids"]), int(np.sum(best != asked))
     known = inputs.frequencies[0].log_frequency if inputs.frequencies else None
@@ -117,7 +117,11 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
         exceptions_by_group=by_group,
         equal=others - count,
         hubs=[{"id": hub, "absorbs": count} for hub, count in hubs if count > 1],
-        baseline=baseline,
+        baseline={
+            "self_share": found[0]["gaussian"],
+            "same_number_of_tokens": found[0]["same_number"],
+            "n_tokens": min(BASELINE_TOKENS, len(E)),
+        },
         variants=found,
         n_variant_tokens=min(VARIANT_TOKENS, len(E)),
         partners=partners(E, norms(E), arrays["ids"], known),
@@ -185,22 +189,18 @@ def products(
     return np.concatenate([np.einsum("ij,ij->i", E[a], U[b], dtype=np.float64) for a, b in pairs])
 
 
-def _variants(
-    inputs: Inputs, E: Float[Array, "V d"], U: Float[Array, "V d"] | None
-) -> tuple[list[YieldVariant], Baseline]:
+def _variants(inputs: Inputs, E: Float[Array, "V d"], U: Float[Array, "V d"] | None) -> list[YieldVariant]:
     ways, keys = ways_of(inputs, E.shape[1]), E if U is None else U
     ids, some = spread_ids(len(E), VARIANT_TOKENS), spread_ids(len(E), BASELINE_TOKENS)
     drawn_inputs, drawn_outputs = gaussian_like(E, U, len(some))
-    own = np.arange(len(some))
-    found = variants(
-        answers(E[ids], ids, keys, ways),
-        answers(E[some], own, keys[some], ways),
-        answers(drawn_inputs, own, drawn_outputs, ways),
+    own, scale = np.arange(len(some)), np.float32(inputs.architecture.embedding_scale)
+    return variants(
+        answers(E[ids].astype(np.float32) * scale, ids, keys, ways),
+        answers(E[some].astype(np.float32) * scale, own, keys[some], ways),
+        answers(drawn_inputs * scale, own, drawn_outputs, ways),
         ways,
         inputs.vocabulary,
     )
-    by_chance, same_number = found[0]["gaussian"], found[0]["same_number"]
-    return found, Baseline(self_share=by_chance, same_number_of_tokens=same_number, n_tokens=len(some))
 
 
 def gaussian_like(
