@@ -227,19 +227,3 @@ def test_without_tokens_that_vary_only_what_needs_them_is_untested(E):
     claims = claims_of(result)
     assert (claims["few-channels"].verdict, claims["quiet-where-loud"].verdict) == ("holds", "untested")
     assert E is not None or claims["tokens-avoid"].verdict == "untested"
-
-
-def test_traces_are_of_the_strongest_channels_in_order():
-    waves = np.arange(300)[:, None] / np.linspace(20, 60, 12)
-    P = np.random.default_rng(0).standard_normal((300, D)) * 1e-3
-    P[:, 30:42] += np.cos(2 * np.pi * waves) * np.linspace(3, 1, 12)
-    P[0] = 100
-    arrays, order = compute(P).arrays, np.argsort(-P[1:].std(axis=0))
-    np.testing.assert_array_equal(arrays["strong_channels"], order[:12])
-    np.testing.assert_allclose(arrays["strong_traces"], P[:, order[:12]], rtol=1e-6)
-
-
-@pytest.mark.parametrize(("d", "count"), [(16, 8), (18, 9), (20, 10), (64, 12)])
-def test_of_few_channels_there_are_fewer_traces(d, count):
-    arrays = compute(np.random.default_rng(0).standard_normal((40, d))).arrays
-    assert arrays["strong_traces"].shape == (40, count)

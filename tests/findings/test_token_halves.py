@@ -1,4 +1,4 @@
-"""The token halves of `helix` and `channels`: planted stripes are found, sampled ids are fixed, E is never copied."""
+"""The token halves of `helix` and `channels`: planted stripes are found, E is never copied."""
 
 import json
 import tracemalloc
@@ -8,7 +8,6 @@ import pytest
 
 from generators.findings import plantings
 from generators.findings.channels import FINDING as CHANNELS
-from generators.findings.channels.excerpts import pair_channels, plain_tokens, striped_channels
 from generators.findings.helix import FINDING as HELIX
 from generators.maths.blocks import BLOCK_ROWS, blocks, mean_and_std, norms, spread_ids
 from tests import synthetic
@@ -71,72 +70,6 @@ def test_spread_ids_are_apart_and_reach_both_ends(count, most, ids):
     assert spread_ids(count, most).tolist() == [*ids]
 
 
-def plain_but(*extreme: int) -> np.ndarray:
-    values = np.full(1000, 3.0)
-    values[[*extreme]] = 6.1
-    return values
-
-
-@pytest.mark.parametrize(("values", "first"), [
-    (plain_but(), 0), (plain_but(0), 1), (plain_but(10, 100), 101), (plain_but(255, 511), 512),
-    (np.ones(4), 0), (np.tile([1.0, 9.0, 1.0], 400), 0),  # without such a run
-])  # fmt: skip
-def test_plain_tokens_are_the_first_long_run(values, first):
-    assert plain_tokens(values) == first
-
-
-def test_the_chunk_is_where_the_stripes_are(striped):
-    arrays, metrics = striped["channels"].arrays, striped["channels"].metrics
-    off_zero = np.abs(metrics["token_mean"]) > np.array(metrics["token_std"])
-    assert np.flatnonzero(off_zero).tolist() == [*STRIPED]
-    assert arrays["chunk_channels"].tolist() == list(range(12, 76))
-    chunk = arrays["chunk"].astype(float)
-    assert chunk.shape == (64, 256)
-    rows = [list(arrays["chunk_channels"]).index(c) for c in STRIPED]
-    assert (chunk[rows].mean(axis=1) > 0.6).all()
-    assert (np.abs(np.delete(chunk, rows, axis=0).mean(axis=1)) < 0.3).all()
-    E = tokens()
-    np.testing.assert_allclose(chunk, E[300:556][:, arrays["chunk_channels"]].T, atol=2e-3)
-    assert arrays["chunk_tokens"].tolist() == list(range(300, 556)), "after tokens of extreme norm"
-    mean, std = np.zeros(400), np.ones(400)
-    mean[5], mean[[200, 210]] = 1e6, 0.9
-    assert 210 - 63 <= striped_channels(mean, std) <= 200, "one loud channel doesn't choose"
-
-
-@pytest.mark.parametrize(("d", "k", "chosen"), [
-    (12, 3, [0, 1, 6, 7]),  # ranking is 0, 1, ...: the others are 3 to 11
-    (12, 0, [0, 1, 10, 11]), (4, 0, [0, 1, 2, 3]),
-])  # fmt: skip
-def test_pairs_of_channels(d, k, chosen):
-    assert pair_channels(np.arange(d), k).tolist() == chosen
-
-
-def test_histograms_count_values(striped):
-    arrays = striped["channels"].arrays
-    E = tokens().astype(float)
-    for row, channel in enumerate(arrays["chunk_channels"][:30]):
-        edges = arrays["channel_histogram_edges"].astype(float)
-        inside = ((E[:, channel] >= edges[0]) & (E[:, channel] <= edges[-1])).sum()
-        assert abs(int(arrays["channel_histograms"][row].sum()) - inside) <= 1
-        assert inside >= 0.98 * V
-    for row, token in enumerate(arrays["chunk_tokens"][:30]):
-        edges = arrays["token_histogram_edges"].astype(float)
-        plain = np.histogram(E[token], edges)[0]
-        assert np.abs(arrays["token_histograms"][row] - plain).sum() <= 2
-    assert len(arrays["token_histograms"]) == len(arrays["channel_histograms"]) == 30
-
-
-def test_scatters_are_sampled_rows(striped):
-    E, P = tokens().astype(float), positions().astype(float)
-    arrays = striped["channels"].arrays
-    ids, pairs = arrays["pair_token_ids"], arrays["pair_channels"]
-    assert ids.tolist() == spread_ids(V, 2000).tolist()
-    assert {*pairs[:2].tolist()} <= {*STRIPED}
-    assert not {*pairs[2:].tolist()} & {*STRIPED}
-    np.testing.assert_allclose(arrays["pair_tokens"].astype(float), E[ids][:, pairs], rtol=2e-3, atol=1e-4)
-    np.testing.assert_allclose(arrays["pair_positions"].astype(float), P[1:, pairs], rtol=2e-3, atol=1e-4)
-
-
 def test_tokens_are_in_the_components_and_origin_of_the_positions(striped):
     arrays, P = striped["helix"].arrays, positions().astype(float)
     rows = P[1:] - P[1:].mean(axis=0)
@@ -165,15 +98,6 @@ def test_without_tokens_only_their_part_is_absent(finding, striped):
     for name, values in without.arrays.items():
         np.testing.assert_array_equal(values, with_e.arrays[name])
     assert_alike_but_for_tokens(without.metrics, with_e.metrics)
-
-
-def test_without_position_channels_the_strongest_are_paired():
-    noise = np.random.default_rng(0).standard_normal((N, D)).astype(np.float32)
-    result = computed(CHANNELS, tokens(striped=False), noise)
-    assert result.metrics["position_channels"] == []
-    std = noise[1:].astype(float).std(axis=0)
-    ranking = np.argsort(std)[::-1]
-    assert result.arrays["pair_channels"].tolist() == [*ranking[:2], *ranking[-2:]]
 
 
 @pytest.mark.parametrize(("shape", "value"), [

@@ -5,7 +5,6 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.channels import excerpts
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
@@ -20,7 +19,6 @@ from generators.maths.spectra import components_for, gram, participation_ratio, 
 SMALLEST_GAP = 0.1  # gap in log10 std
 SMALLEST_SHARE = 0.5  # share of P's variance
 TOP_VECTORS = 5
-TRACES = 12  # channels drawn of each kind
 TABLE_ROWS = 20
 SEED = 20211201
 
@@ -109,12 +107,10 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
         "chance": _chance(P, E, len(chosen)),
         "intervals": _intervals(P, std, None if moments is None else moments[1]),
     }
-    ranking = np.argsort(std, kind="stable")[::-1]
-    arrays = _arrays(P, right, ranking) | {"is_sines": np.array([sines(P) is not None])}
-    if E is not None and moments is not None:
-        arrays |= excerpts.chunk(E, *moments) | excerpts.pairs(E, P, excerpts.pair_channels(ranking, len(chosen)))
+    arrays = {"right_singular_vectors": right.astype(np.float32), "is_sines": np.array([sines(P) is not None])}
+    if E is not None:
         arrays["position_mean"] = P[1:].mean(axis=0).astype(np.float32)
-    return Measurements(metrics, {"channels": _table(P, std, ranking, chosen)}, arrays)
+    return Measurements(metrics, {"channels": _table(P, std, chosen)}, arrays)
 
 
 def _positions(weights: Weights) -> tuple[Float[Array, "n d"], Float[Array, " d"]]:
@@ -205,9 +201,7 @@ def _intervals(
     }
 
 
-def _table(
-    P: Float[Array, "n d"], std: Float[Array, " d"], ranking: Int[Array, " d"], chosen: Int[Array, " k"]
-) -> Table:
+def _table(P: Float[Array, "n d"], std: Float[Array, " d"], chosen: Int[Array, " k"]) -> Table:
     total, mean, found = float(np.sum(std**2)), P[1:].mean(axis=0), set(chosen.tolist())
     rows = [
         {
@@ -217,21 +211,9 @@ def _table(
             "share_of_variance": float(std[channel] ** 2 / total),
             "position_channel": channel in found,
         }
-        for channel in ranking[:TABLE_ROWS].tolist()
+        for channel in np.argsort(std, kind="stable")[::-1][:TABLE_ROWS].tolist()
     ]
     return table_of("The channels that vary most with position", rows[0], rows)
-
-
-def _arrays(P: Float[Array, "n d"], right: Float[Array, "r d"], ranking: Int[Array, " d"]) -> dict[str, Array]:
-    strong = ranking[: min(TRACES, len(ranking) // 2)]
-    weak = ranking[len(ranking) // 2 :][:: max(1, len(ranking) // 2 // TRACES)][:TRACES]
-    return {
-        "strong_channels": strong.astype(np.int32),
-        "strong_traces": P[:, strong].astype(np.float32),
-        "weak_channels": weak.astype(np.int32),
-        "weak_traces": P[:, weak].astype(np.float32),
-        "right_singular_vectors": right.astype(np.float32),
-    }
 
 
 def centers(

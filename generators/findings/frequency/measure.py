@@ -114,8 +114,7 @@ def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
     metrics = _metrics(sources, tokens, rho, (channel, contrast), _singled_out(inputs, E.shape[1]))
     if tokens.known.sum() >= FEWEST_TOKENS:
         _compare(metrics, E, tokens, {name: column[tokens.known] for name, column in candidates.items()})
-    columns = {"norm": tokens.norms, "channel": values, "contrast": E[:, contrast], "svd_0": first}
-    arrays = {**_arrays(tokens, columns), "rho_frequency": rho["frequency"].astype(np.float32)}
+    arrays = _arrays(tokens, {"norm": tokens.norms, "channel": values, "contrast": E[:, contrast]})
     return Measurements(metrics, _tables(metrics, tokens, values), arrays)
 
 
