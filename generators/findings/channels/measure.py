@@ -107,11 +107,10 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
         "chance": _chance(P, E, len(chosen)),
         "intervals": _intervals(P, std, None if moments is None else moments[1]),
     }
-    ranking = np.argsort(std, kind="stable")[::-1]
     arrays = {"right_singular_vectors": right.astype(np.float32), "is_sines": np.array([sines(P) is not None])}
     if E is not None:
         arrays["position_mean"] = P[1:].mean(axis=0).astype(np.float32)
-    return Measurements(metrics, {"channels": _table(P, std, ranking, chosen)}, arrays)
+    return Measurements(metrics, {"channels": _table(P, std, chosen)}, arrays)
 
 
 def _positions(weights: Weights) -> tuple[Float[Array, "n d"], Float[Array, " d"]]:
@@ -202,9 +201,7 @@ def _intervals(
     }
 
 
-def _table(
-    P: Float[Array, "n d"], std: Float[Array, " d"], ranking: Int[Array, " d"], chosen: Int[Array, " k"]
-) -> Table:
+def _table(P: Float[Array, "n d"], std: Float[Array, " d"], chosen: Int[Array, " k"]) -> Table:
     total, mean, found = float(np.sum(std**2)), P[1:].mean(axis=0), set(chosen.tolist())
     rows = [
         {
@@ -214,7 +211,7 @@ def _table(
             "share_of_variance": float(std[channel] ** 2 / total),
             "position_channel": channel in found,
         }
-        for channel in ranking[:TABLE_ROWS].tolist()
+        for channel in np.argsort(std, kind="stable")[::-1][:TABLE_ROWS].tolist()
     ]
     return table_of("The channels that vary most with position", rows[0], rows)
 

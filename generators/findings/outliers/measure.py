@@ -16,7 +16,6 @@ from generators.maths.blocks import norms
 from generators.maths.ranks import strongest_channel
 
 DRAWN = 8192  # tokens drawn by norm
-BINS = 60
 
 
 class Norms(TypedDict):
@@ -85,23 +84,16 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
         chance={"clump": scattered_clumps(E)},
     )
     tables = places.tables() | listed
-    arrays = {**_sample(tokens, channel), "nearest": crowd.nearest}
+    ids = spread(len(E), DRAWN)
+    arrays: dict[str, Array] = {"ids": ids.astype(np.int32), "norm": lengths[ids], "nearest": crowd.nearest}
+    arrays |= names(tokens.vocabulary, ids)
     if clump is not None:
         near = members.nearest_others(tokens, clump)
         tables |= members.tables(tokens, clump, near)
-        arrays |= members.arrays(tokens, clump, near, channel)
+        arrays |= members.arrays(tokens, clump, near)
     if counts is not None and not counts.all():
         tables["known_unused"] = untrained.known_unused_table(counts, places.members, tokens)
     if indicator is not None:
         tables["candidates"] = untrained.candidate_table(indicator, tokens, counts)
-        arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator.values, BINS)
     doubles = {name: array.astype(np.float32) for name, array in arrays.items() if array.dtype == np.float64}
     return Measurements(metrics, tables, arrays | doubles)
-
-
-def _sample(tokens: OutlierTokens, channel: int | None) -> dict[str, Array]:
-    ids = spread(len(tokens.norms), DRAWN)
-    arrays: dict[str, Array] = {"ids": ids.astype(np.int32), "norm": tokens.norms[ids]}
-    if channel is not None:
-        arrays["channel"] = tokens.E[ids, channel]
-    return {**arrays, **names(tokens.vocabulary, ids)}

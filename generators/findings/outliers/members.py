@@ -11,7 +11,7 @@ from generators.findings.outliers.clump import Clump, spread
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, names, reserved_names
 from generators.maths.neighbours import nearest_distance
-from generators.maths.spectra import pca, right_singular_vectors, subspace_size
+from generators.maths.spectra import right_singular_vectors, subspace_size
 
 AROUND = 400  # members drawn, and as many of the nearest other tokens
 LABELLED = 40  # labeled tokens of each kind
@@ -104,18 +104,15 @@ def tables(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[
     }
 
 
-def arrays(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"], channel: int | None) -> dict[str, Array]:
+def arrays(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Array]:
     shown = clump.members[spread(len(clump.members), AROUND)]
     around = np.concatenate([shown, near])
-    plane = pca(tokens.E[around].astype(np.float64)).scores[:, :2]
     return {
         "member_ids": clump.members.astype(np.int32),
         "member_norm": tokens.norms[clump.members],
         "member_nearest": nearest_distance(tokens.E, shown),
         "around_ids": around.astype(np.int32),
         "around_is_member": np.arange(len(around)) < len(shown),
-        "around_plane": plane,
-        **({} if channel is None else {"member_channel": tokens.E[clump.members, channel]}),
         **names(tokens.vocabulary, clump.members, "member_name"),
         **names(tokens.vocabulary, around, "around_name"),
     }

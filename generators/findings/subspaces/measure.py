@@ -12,11 +12,9 @@ from generators.findings.sizes import check_positions, check_tokens
 from generators.maths.blocks import blocks
 from generators.maths.resampling import block_weights, ratio_of, resample_items
 from generators.maths.rotations import rivalries, shares_in_subspace
-from generators.maths.spectra import block_means, gram, squared_overlaps, subspace_size, svd
+from generators.maths.spectra import gram, subspace_size, svd
 
 PARTS = 10  # equal parts of E's directions; head and tail are one part each
-HEATMAP_PIXELS = 128
-BLUR = 1.0  # heatmap pixels
 SEED = 20240820
 SIDES = (("positions", "tokens"), ("tokens", "positions"))
 NOTHING = 1e-12  # share of the tokens' energy below which their variance is rounding
@@ -84,8 +82,6 @@ class SubspacesMetrics(TypedDict):
 
 def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
     """Measure how the directions of P and of E share the stream."""
-    from scipy.ndimage import gaussian_filter
-
     P, E = np.asarray(inputs.weights["position_embedding"], np.float64), inputs.weights["token_embedding"]
     check_positions(P)
     check_tokens(E)
@@ -131,8 +127,7 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
         intervals=_intervals(positions, centred, weak, _token_interval(E, mean, unused, counted)),
         n_channels=d,
     )
-    overlaps = gaussian_filter(block_means(squared_overlaps(right_P.T, right_E) * d, HEATMAP_PIXELS), BLUR)
-    return Measurements(metrics, {"capture": _table(capture, k / d)}, {"overlaps": overlaps.astype(np.float16)})
+    return Measurements(metrics, {"capture": _table(capture, k / d)})
 
 
 def _spectrum(gram_matrix: Float[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:

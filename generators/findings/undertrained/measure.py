@@ -145,8 +145,6 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
         "controls": np.log(ever_controls).astype(np.float32),
         "all": np.sort(largest[speakable])[:: max(1, int(speakable.sum()) // 4096)].astype(np.float32),
     }
-    if counts is not None and metrics["unseen"] is not None:
-        arrays["roc"] = _roc(-largest[speakable], counts[speakable] == 0)
     title = "Candidates and the largest probability they get"
     return Measurements(metrics, {"candidates": table_of(title, TokenRow, rows)}, arrays)
 
@@ -211,12 +209,6 @@ def _unseen(
         auc_high=high,
         auc_indicator=float(roc_auc_score(unseen, looks[speakable])),
     )
-
-
-def _roc(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Float[Array, "2 points"]:
-    from sklearn.metrics import roc_curve
-
-    return np.stack(roc_curve(positive, scores)[:2]).astype(np.float32)
 
 
 def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
