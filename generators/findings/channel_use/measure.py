@@ -123,8 +123,8 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
 
 def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tuple[int, Why]]:
     found: dict[int, Why] = {}
-    E = inputs.weights["token_embedding"] if log_frequency is not None else None
-    if E is not None and log_frequency is not None and E.shape[1] == inputs.architecture.d_model:
+    width = inputs.architecture.d_model
+    if log_frequency is not None and (E := inputs.weights["token_embedding"]).shape[1] == width:
         found.setdefault(strongest_channel(E, log_frequency), "frequency")  # E has the stream's channels
     roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
@@ -132,7 +132,7 @@ def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tup
     if top is not None:
         found.setdefault(top["channel"], "ln2")
     P = nonconstant_positions(inputs.weights)
-    if P is not None and P.shape[1] == inputs.architecture.d_model:
+    if P is not None and P.shape[1] == width:
         found.setdefault(int(np.argmax(P[1:].std(axis=0))), "position")
     return list(found.items())
 
