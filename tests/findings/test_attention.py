@@ -298,8 +298,6 @@ def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):
     weights, arch = decoder
     result = compute(without(weights, "token_embedding"), arch)
     keys = random_keys(np.arange(100, 210), 210, causal=True)
-    assert keys.shape == (110, 100)
-    assert (keys <= np.arange(100, 210)[:, None]).all()
     attention = np.concatenate([attention_to_positions(weights, arch, layer) for layer in range(2)])
     best = np.take_along_axis(attention[:, 100:], keys[None], axis=2).mean(axis=1).max(axis=0)
     chance = result.metrics["chance"]["previous_token"]

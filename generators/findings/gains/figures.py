@@ -2,7 +2,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 from numpy import ndarray as Array
 
 from generators.drawing import style
@@ -21,15 +20,11 @@ def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
     return [Figure("gains-ln2", title, partial(draw_gains, measured.arrays, found))]
 
 
-def layers_drawn(count: int) -> Int[Array, " drawn"]:
-    return np.linspace(0, count - 1, min(count, MOST_PANELS)).round().astype(int)
-
-
 def draw_gains(arrays: dict[str, Array], found: ConsistentChannel | None) -> Any:
     from matplotlib.ticker import NullFormatter
 
     gains, layers = arrays["ln2_gain"], arrays["ln2_layers"]
-    drawn = layers_drawn(len(gains))
+    drawn = np.linspace(0, len(gains) - 1, min(len(gains), MOST_PANELS)).round().astype(int)
     gains, layers = gains[drawn], layers[drawn]
     figure, axes = style.panels(len(gains), COLUMNS, (2.05, 1.8), (0.6, 0.5), sharex=True, sharey=True)
     std = arrays.get("position_std", np.zeros(1))
