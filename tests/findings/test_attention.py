@@ -81,11 +81,6 @@ def test_a_subspace_holds_no_more_than_everything(d):
     assert synthetic.claims_of(ATTENTION, weights, arch)["mlp-ignores-positions"].verdict == "fails"
 
 
-def plain_top5(W, right):
-    left = np.linalg.svd(W)[0][:, :5]
-    return sum(float(v @ u) ** 2 for v in right[:5] for u in left.T)
-
-
 def test_shares_of_every_layer_and_overlaps_of_layer_0(computed):
     weights, arch, k, result = computed
     m = result.metrics
@@ -100,7 +95,7 @@ def test_shares_of_every_layer_and_overlaps_of_layer_0(computed):
                 both = {"raw": weights[f"blocks.{layer}.{matrix}"], "folded": folded(weights, layer, name)}
                 for how, W in both.items():
                     share = None if W is None else np.sum((right[:k] @ W) ** 2) / np.sum(W**2)
-                    top5 = None if W is None else plain_top5(W, right)
+                    top5 = None if W is None else np.sum((right[:5] @ np.linalg.svd(W)[0][:, :5]) ** 2)
                     assert found[how] == (share and pytest.approx(share, rel=1e-4))
                     if layer == 0:
                         assert m["top5"][source][name][how] == (top5 and pytest.approx(top5, rel=1e-3))
@@ -252,9 +247,9 @@ def plain_kernel(weights, arch, layer, head):
 
 
 def check_kernel(result, arch, layer, head, expected):
-    (described,) = [
-        h for h in result.metrics["positional_kernels"]["heads"] if (h["layer"], h["head"]) == (layer, head)
-    ]
+    index = layer * arch.n_head + head
+    described = result.metrics["positional_kernels"]["heads"][index]
+    assert (described["layer"], described["head"]) == (layer, head)
     peak = max(expected, key=expected.__getitem__)
     assert described["peak_offset"] == peak
     assert described["weight_at_peak"] == pytest.approx(expected[peak], rel=1e-3)
@@ -264,8 +259,7 @@ def check_kernel(result, arch, layer, head, expected):
     assert described["previous_token_head"] is bool(peak == 1 and expected[1] >= 0.5)
     offsets, kernels = result.arrays["kernel_offsets"], result.arrays["kernels"]
     assert offsets.tolist() == [o for o in sorted(expected) if abs(o) <= 32]
-    row = kernels[layer * arch.n_head + head]
-    np.testing.assert_allclose(row, [expected[o] for o in offsets], rtol=2e-3, atol=1e-7)
+    np.testing.assert_allclose(kernels[index], [expected[o] for o in offsets], rtol=2e-3, atol=1e-7)
 
 
 def test_kernels_by_an_explicit_softmax(computed):
