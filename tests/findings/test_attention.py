@@ -22,6 +22,8 @@ MODELS = {
     "scaled": (synthetic.architecture(n_ctx=48, d_model=32, n_layer=3, n_head=2, scaled_by_layer=True), 4),
     "wide": (synthetic.architecture(n_ctx=24, d_model=64, n_layer=1, n_head=2), 2),
     "shortest": (synthetic.architecture(n_ctx=16, d_model=32, n_layer=1, n_head=2, causal=False), 1),
+    "no first norm": (synthetic.architecture(n_ctx=40, d_model=24, post_norm=True), 4),
+    "no first norm, both ways": (synthetic.architecture(n_ctx=40, d_model=24, causal=False, post_norm=True), 4),
 }
 
 
@@ -36,7 +38,8 @@ def weights_of(name):
     rng = np.random.default_rng(0)
     weights["position_embedding"] *= np.linspace(2, 0.5, arch.d_model, dtype=np.float32)
     weights["token_embedding"] *= rng.permutation(np.linspace(2, 0.5, arch.d_model)).astype(np.float32)
-    return weights
+    lacking = ("ln1.gain", "ln1.bias", "attn.q.bias", "attn.k.bias") if name.startswith("no first norm") else ()
+    return without(weights, *(f"blocks.0.{role}" for role in lacking))
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -44,7 +47,7 @@ def computed(request):
     arch, k = MODELS[request.param]
     weights = weights_of(request.param)
     exact = {role: array.astype(np.float64) for role, array in weights.items()}
-    return exact, arch, k, synthetic.measure(ATTENTION, weights, arch)
+    return exact, arch, k, compute(weights, arch)
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +67,8 @@ def without(weights, *endings):
 
 
 def folded(weights, layer, name):
-    if name not in NORM_BEFORE:
-        return None
-    gain = weights[f"blocks.{layer}.{NORM_BEFORE[name]}.gain"]
-    return gain[:, None] * weights[f"blocks.{layer}.{MATRICES[name]}"]
+    gain = weights.get(f"blocks.{layer}.{NORM_BEFORE.get(name)}.gain")
+    return None if gain is None else gain[:, None] * weights[f"blocks.{layer}.{MATRICES[name]}"]
 
 
 @pytest.mark.parametrize("d", [16, 20, 30])
@@ -78,11 +79,6 @@ def test_a_subspace_holds_no_more_than_everything(d):
     assert m["shares"]["P"]["Q"][0]["raw"] == pytest.approx(1)
     assert m["chance_share"] <= 1
     assert synthetic.claims_of(ATTENTION, weights, arch)["mlp-ignores-positions"].verdict == "fails"
-
-
-def plain_top5(W, right):
-    left = np.linalg.svd(W)[0][:, :5]
-    return sum(float(v @ u) ** 2 for v in right[:5] for u in left.T)
 
 
 def test_shares_of_every_layer_and_overlaps_of_layer_0(computed):
@@ -99,7 +95,7 @@ def test_shares_of_every_layer_and_overlaps_of_layer_0(computed):
                 both = {"raw": weights[f"blocks.{layer}.{matrix}"], "folded": folded(weights, layer, name)}
                 for how, W in both.items():
                     share = None if W is None else np.sum((right[:k] @ W) ** 2) / np.sum(W**2)
-                    top5 = None if W is None else plain_top5(W, right)
+                    top5 = None if W is None else np.sum((right[:5] @ np.linalg.svd(W)[0][:, :5]) ** 2)
                     assert found[how] == (share and pytest.approx(share, rel=1e-4))
                     if layer == 0:
                         assert m["top5"][source][name][how] == (top5 and pytest.approx(top5, rel=1e-3))
@@ -150,27 +146,8 @@ def test_what_queries_and_keys_read_of_positions_is_a_ratio_of_variances(compute
     P = weights["position_embedding"][1:] - weights["position_embedding"][1:].mean(axis=0)
     for name in ("Q", "K"):
         for how, W in (("raw", weights[f"blocks.0.{MATRICES[name]}"]), ("folded", folded(weights, 0, name))):
-            found = result.metrics["reads"][name][how]
-            if W is not None:
-                expected = np.sum((P @ W) ** 2) / np.sum(P**2) / (np.sum(W**2) / arch.d_model)
-                assert found == pytest.approx(expected, rel=1e-4)
-
-
-def test_a_gain_can_take_back_what_a_matrix_reads():
-    arch = synthetic.architecture(n_ctx=210, d_model=60)
-    weights = synthetic.gaussian_weights(arch, seed=0)
-    weights["position_embedding"] = plantings.embed(plantings.coil(210, 4), 60, channels=range(6), noise=1e-4)
-    weights["blocks.0.ln1.gain"] = np.where(np.arange(60) < 6, 1e-3, 1)
-    Q = 0.1 * np.random.default_rng([0, 6]).standard_normal((60, 60)) / np.sqrt(60)
-    Q[:6] += np.linspace(2, 1, 6)[:, None] * plantings.orthonormal(60, 6, 0).T
-    result = compute({**weights, "blocks.0.attn.q": Q, "blocks.0.attn.k": Q}, arch)
-    found = result.metrics["top5"]["P"]["Q"]
-    assert found["raw"] > 2.5
-    assert found["folded"] < 0.5
-    claims = synthetic.by_id(ATTENTION, result)
-    for name in ("q", "k"):
-        assert claims[f"{name}-reads-positions"].verdict == "fails"
-        assert claims[f"{name}-reads-positions"].depends_on == "whether the norm's gain is folded in"
+            strength = None if W is None else np.sum((P @ W) ** 2) / np.sum(P**2) / (np.sum(W**2) / arch.d_model)
+            assert result.metrics["reads"][name][how] == (strength and pytest.approx(strength, rel=1e-4))
 
 
 SHARE_CLAIMS = {  # claim -> embedding and matrix
@@ -270,9 +247,9 @@ def plain_kernel(weights, arch, layer, head):
 
 
 def check_kernel(result, arch, layer, head, expected):
-    (described,) = [
-        h for h in result.metrics["positional_kernels"]["heads"] if (h["layer"], h["head"]) == (layer, head)
-    ]
+    index = layer * arch.n_head + head
+    described = result.metrics["positional_kernels"]["heads"][index]
+    assert (described["layer"], described["head"]) == (layer, head)
     peak = max(expected, key=expected.__getitem__)
     assert described["peak_offset"] == peak
     assert described["weight_at_peak"] == pytest.approx(expected[peak], rel=1e-3)
@@ -282,14 +259,13 @@ def check_kernel(result, arch, layer, head, expected):
     assert described["previous_token_head"] is bool(peak == 1 and expected[1] >= 0.5)
     offsets, kernels = result.arrays["kernel_offsets"], result.arrays["kernels"]
     assert offsets.tolist() == [o for o in sorted(expected) if abs(o) <= 32]
-    row = kernels[layer * arch.n_head + head]
-    np.testing.assert_allclose(row, [expected[o] for o in offsets], rtol=2e-3, atol=1e-7)
+    np.testing.assert_allclose(kernels[index], [expected[o] for o in offsets], rtol=2e-3, atol=1e-7)
 
 
 def test_kernels_by_an_explicit_softmax(computed):
     weights, arch, _, result = computed
-    layer, head = arch.n_layer - 1, arch.n_head - 1
-    check_kernel(result, arch, layer, head, plain_kernel(weights, arch, layer, head))
+    for layer, head in ((0, arch.n_head - 1), (arch.n_layer - 1, 0)):
+        check_kernel(result, arch, layer, head, plain_kernel(weights, arch, layer, head))
     kernels, n = result.metrics["positional_kernels"], arch.n_ctx
     assert len(kernels["heads"]) == arch.n_layer * arch.n_head
     assert kernels["first_query"] == (100 if n >= 200 else 1)
@@ -297,21 +273,6 @@ def test_kernels_by_an_explicit_softmax(computed):
     assert kernels["uniform_at_1"] == pytest.approx(np.mean(uniform))
     at_1 = result.arrays["uniform_kernel"][result.arrays["kernel_offsets"] == 1]
     assert at_1 == pytest.approx(kernels["uniform_at_1"])
-
-
-@pytest.mark.parametrize("causal", [True, False])
-def test_kernels_without_a_first_norm_or_biases(causal):
-    arch = synthetic.architecture(n_ctx=40, d_model=24, causal=causal, post_norm=True)
-    weights = synthetic.gaussian_weights(arch, seed=3)
-    for role in ("ln1.gain", "ln1.bias", "attn.q.bias", "attn.k.bias"):
-        del weights[f"blocks.0.{role}"]
-    result = compute(weights, arch)
-    check_kernel(result, arch, 0, 1, plain_kernel(weights, arch, 0, 1))
-    check_kernel(result, arch, 1, 0, plain_kernel(weights, arch, 1, 0))
-    assert {result.metrics["shares"]["P"][name][0]["folded"] for name in "QKV"} == {None}
-    assert result.metrics["shares"]["P"]["MLP in"][0]["folded"] is not None
-    assert result.metrics["top5"]["P"]["Q"]["folded"] is None
-    assert all(result.metrics["shares"]["P"][name][1]["folded"] is not None for name in "QKV")
 
 
 @pytest.mark.parametrize("n", [40, 256])
@@ -331,8 +292,6 @@ def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):
     weights, arch = decoder
     result = compute(without(weights, "token_embedding"), arch)
     keys = random_keys(np.arange(100, 210), 210, causal=True)
-    assert keys.shape == (110, 100)
-    assert (keys <= np.arange(100, 210)[:, None]).all()
     attention = np.concatenate([attention_to_positions(weights, arch, layer) for layer in range(2)])
     best = np.take_along_axis(attention[:, 100:], keys[None], axis=2).mean(axis=1).max(axis=0)
     chance = result.metrics["chance"]["previous_token"]
@@ -363,33 +322,35 @@ def test_a_previous_token_head_puts_half_its_weight_there(sharpness, found):
     check_kernel(compute(weights, arch), arch, 0, 1, expected)
 
 
-def test_without_tokens_their_parts_are_null(decoder, noise):
-    weights, arch = decoder
-    full = noise.metrics
-    result = compute(without(weights, "token_embedding"), arch)
+READS_TOKENS = {claim for claim in SHARE_CLAIMS if claim.endswith("reads-tokens")}
+OF_POSITIONS = {claim for claim in SHARE_CLAIMS if claim.endswith("positions")}
+OF_Q, OF_K = ({f"{name}-reads-positions", f"{name}-reads-tokens"} for name in "qk")
+OF_MLP = {"mlp-reads-tokens", "mlp-ignores-positions"}
+KERNELS = {"previous-token-head", "previous-token-with-tokens"}
+
+
+def untested(result):
+    synthetic.assert_of_its_type(ATTENTION, result)
     synthetic.assert_drawn_and_described(ATTENTION, result)
-    less = result.metrics
-    assert less["shares"] == {**full["shares"], "E": None}
-    assert less["top5"]["P"] == full["top5"]["P"]
-    assert not less["top5"].get("E")
-    assert less["positional_kernels"] == full["positional_kernels"]
-    assert less["token_kernels"] is None
+    return {claim for claim, verdict in synthetic.verdicts(ATTENTION, result).items() if verdict == "untested"}
+
+
+@pytest.mark.parametrize(("role", "source", "silent"), [
+    ("token_embedding", "E", READS_TOKENS | {"previous-token-with-tokens"}),
+    ("position_embedding", "P", OF_POSITIONS | KERNELS | {"q-reads-positions", "k-reads-positions"}),
+])  # fmt: skip
+def test_without_one_embedding_the_other_is_judged(decoder, role, source, silent):
+    weights, arch = decoder
+    result = compute(without(weights, role), arch)
+    assert untested(result) == silent
+    assert [name for name, shares in result.metrics["shares"].items() if shares is None] == [source]
+    assert (result.metrics["positional_kernels"] is None) == (source == "P")
     assert "token_kernels" not in {**result.arrays, **result.tables}
-    assert result.tables["shares"].columns == ("layer", "matrix", "in_P", "in_P_folded")
-    untested = [claim for claim, verdict in synthetic.verdicts(ATTENTION, result).items() if verdict == "untested"]
-    reads_tokens = [claim for claim in SHARE_CLAIMS if claim.endswith("reads-tokens")]
-    assert untested == [*reads_tokens, "previous-token-with-tokens"]
+    assert f"in_{source}" not in result.tables["shares"].columns
 
 
-def test_without_a_table_of_positions_what_is_about_tokens_is_judged(decoder, noise):
+def test_without_embeddings_there_is_nothing_to_compare(decoder):
     weights, arch = decoder
-    result = compute(without(weights, "position_embedding"), arch)
-    synthetic.assert_drawn_and_described(ATTENTION, result)
-    assert result.metrics["shares"]["P"] is result.metrics["positional_kernels"] is None
-    assert list(result.metrics["shares"]["E"]) == list(noise.metrics["shares"]["E"])
-    tested = [claim for claim, verdict in synthetic.verdicts(ATTENTION, result).items() if verdict != "untested"]
-    bias = "query-bias-channel"  # speaks of neither
-    assert tested == ["q-reads-tokens", "k-reads-tokens", "v-reads-tokens", "mlp-reads-tokens", bias]
     with pytest.raises(NotApplicableError, match="neither tokens nor a table"):
         compute(without(weights, "position_embedding", "token_embedding"), arch)
 
@@ -398,29 +359,19 @@ def test_without_a_table_of_positions_what_is_about_tokens_is_judged(decoder, no
 def test_without_the_first_mlp_only_its_claims_are_untested(decoder, absent, layers):
     weights, arch = decoder
     result = compute(without(weights, absent), arch)
-    synthetic.assert_drawn_and_described(ATTENTION, result)
+    assert untested(result) == OF_MLP
     assert [row["layer"] for row in result.metrics["shares"]["P"].get("MLP in", [])] == layers
-    assert "MLP in" not in result.metrics["top5"]["P"]
-    of_mlp = ("mlp-reads-tokens", "mlp-ignores-positions")
-    assert synthetic.verdicts(ATTENTION, result) == {
-        rule.id: "untested" if rule.id in of_mlp else "fails" for rule in ATTENTION.rules
-    }
-    assert "MLP in" not in result.metrics["chance"]["turned"]
 
 
-@pytest.mark.parametrize(("role", "untested"), [
-    ("ln1.gain", {"q-reads-positions", "k-reads-positions", "q-reads-tokens", "k-reads-tokens", "v-reads-tokens"}),
-    ("ln2.gain", {"mlp-reads-tokens", "mlp-ignores-positions"}),
-    ("attn.q", {"q-reads-positions", "q-reads-tokens"}), ("attn.v", {"v-reads-tokens"}),
-    ("attn.o", {"writes-positions"}), ("mlp.in", {"mlp-reads-tokens", "mlp-ignores-positions"}),
+@pytest.mark.parametrize(("role", "silent"), [
+    ("ln1.gain", OF_Q | OF_K | {"v-reads-tokens"}), ("ln2.gain", OF_MLP), ("attn.q", OF_Q),
+    ("attn.v", {"v-reads-tokens"}), ("attn.o", {"writes-positions"}), ("mlp.in", OF_MLP),
 ])  # fmt: skip
-def test_zeros_have_no_share(decoder, role, untested):
+def test_zeros_have_no_share(decoder, role, silent):
     weights, arch = decoder
     changed = {f"blocks.0.{role}": np.zeros_like(weights[f"blocks.0.{role}"])}
     result = compute({**without(weights, "q.bias"), **changed}, arch)
-    synthetic.assert_of_its_type(ATTENTION, result)
-    found = {claim for claim, verdict in synthetic.verdicts(ATTENTION, result).items() if verdict == "untested"}
-    assert found == untested | {"query-bias-channel"}
+    assert untested(result) == silent | {"query-bias-channel"}
     if role == "attn.q":  # heads that see nothing attend alike
         np.testing.assert_allclose(result.arrays["kernels"][0], result.arrays["uniform_kernel"], rtol=1e-5)
 

@@ -4,26 +4,19 @@ from functools import partial
 import numpy as np
 import pytest
 
-from generators.base.architecture import Architecture
 from generators.findings import plantings
 from generators.findings.channel_use import FINDING
 from generators.findings.channel_use.measure import drawn_to_sweep
-from generators.findings.inputs import Inputs
 from generators.findings.measured import KnownOfModel
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
-from tests.findings.stand_in import StandIn
+from tests.findings.stand_in import measure_run
 
 N, D, V, LAYERS = 24, 128, 120, 2
-ARCH: Architecture = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
+ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS, vocab_size=V)
 LOG_FREQUENCY = np.random.default_rng(1).uniform(0, 8, V)
 FREQUENT, LN2, POSITION = 7, 11, 13
 claims_of = partial(synthetic.by_id, FINDING)
-
-
-class FewWindows(StandIn):
-    def affordable(self, count, length, passes):
-        return min(count, 4)
 
 
 def weights_of():
@@ -37,10 +30,10 @@ def weights_of():
 
 
 def measured(proxy=False, frequencies=True, **planted):
-    arch = replace(ARCH, vocab_size=V)
+    weights = weights_of()
     known = (TokenFrequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy),) if frequencies else ()
-    run = FewWindows(arch, weights_of()["position_embedding"], length=N, log_frequency=LOG_FREQUENCY, **planted)
-    return FINDING.measure(Inputs(weights_of(), arch, None, known, run))
+    given = {"log_frequency": LOG_FREQUENCY, "affords": 4, **planted}
+    return measure_run(FINDING, ARCH, weights["position_embedding"], weights, known, **given)
 
 
 def test_the_channels_that_findings_name_and_all_channels():

@@ -5,8 +5,7 @@ import pytest
 from scipy.signal import sawtooth, square
 
 from generators.findings import plantings
-from generators.findings.helix import FINDING, along
-from tests import synthetic
+from generators.findings.helix import along
 
 N, D = 240, 32
 
@@ -40,10 +39,13 @@ def test_noise_is_no_slow_wave_and_constant_channels_have_no_shape():
 
 def test_a_curve_that_turns_faster_at_its_start_is_found_out():
     t = np.arange(200)
-    angle = np.cumsum(np.where(t < 20, 0.4, 0.05))
+    angle = np.cumsum(np.where(t < 20, 1.6, 0.2))
     points = np.column_stack([np.cos(angle), np.sin(angle)])
-    np.testing.assert_allclose(along.turn_rates(points, 10)[[0, 5]], [0.4 / (2 * np.pi), 0.05 / (2 * np.pi)])
+    np.testing.assert_allclose(along.turn_rates(points, 10)[[0, 5]], [1.6 / (2 * np.pi), 0.2 / (2 * np.pi)])
     np.testing.assert_allclose(along.turn_rates(points[:, ::-1], 10), along.turn_rates(points, 10))
+    start = along.along(points, slice(0, 200), points)[0]["start"]
+    assert start["times_median"] == pytest.approx(8)
+    assert start["times_median"] > start["chance"]["limit"]
 
 
 def test_nearest_rows_are_those_of_all_distances(monkeypatch):
@@ -73,14 +75,3 @@ def test_neighbors_are_told_apart_and_cosines_rebuilt_on_a_helix_and_not_in_nois
     assert along.cosine_rebuilt(helix) > 0.99
     assert along.cosine_rebuilt(noise) < 0.1
     assert along.cosine_rebuilt(np.zeros((N, D))) is None
-
-
-def test_a_curve_of_triangle_waves_that_is_fast_at_its_start():
-    P = wavy(SHAPES["triangle"][0])
-    P[:20] += np.linspace(6, 0, 20)[:, None] * plantings.orthonormal(D, 1, 0).T
-    arch = synthetic.architecture(n_ctx=N, d_model=D)
-    result = synthetic.measure(FINDING, {"position_embedding": P.astype(np.float32)}, arch)
-    synthetic.assert_of_its_type(FINDING, result)
-    waves, start = result.metrics["along"]["waves"], result.metrics["along"]["start"]
-    assert (waves["fit"] > 0.5, start["times_median"] > 0) == (True, True)
-    assert 0.083 < waves["third_harmonic"] < 0.167

@@ -244,7 +244,7 @@ def tried(part: int, parts: int, most: int, most_slow: int) -> list[tuple[str, s
     return found
 
 
-def crash(most: int = 230, most_slow: int = 30, jobs: int = os.cpu_count() or 1, write: bool = False) -> None:
+def crash(most: int = 280, most_slow: int = 30, jobs: int = os.cpu_count() or 1, write: bool = False) -> None:
     """Faults at MOST steps of each command, MOST_SLOW of those that take long; --write: into results/crash.json."""
     begin, kinds = time.monotonic(), {}
     with ProcessPoolExecutor(jobs, get_context("fork")) as pool:

@@ -1,8 +1,8 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from generators.base.text import share, two
-from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
+from generators.findings.attention.heads import SMALLEST_WEIGHT, PositionalKernels, best_of
 from generators.findings.attention.measure import (
     CORNER,
     READING,
@@ -14,10 +14,10 @@ from generators.findings.attention.measure import (
     Turned,
     TurnedBoth,
 )
-from generators.findings.attention.with_tokens import TokenHead
+from generators.findings.attention.with_tokens import TokenKernels
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
 from generators.findings.judging import Evidence, Untested, beyond_chance, claim, clearly_beyond
-from generators.findings.measured import Interval, Measurements, StoredChance
+from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import strictest
 
 BEYOND_CHANCE = 0.05  # of the way from chance to all
@@ -43,9 +43,9 @@ def _reading(matrix: Matrix) -> Callable[[AttentionMetrics], Evidence | Untested
 
         def of(value: float | None, chance: Turned | None) -> Evidence | None:
             null = None if chance is None else chance["read"]
-            return (
-                None if value is None or null is None else Evidence(value, chance=null, holds_at=clearly_beyond(null))
-            )
+            if value is None or null is None:
+                return None
+            return Evidence(value, chance=null, holds_at=clearly_beyond(null))
 
         judged = _judged(found, turned, of)
         aligned = m["top5"]["P"][matrix]["raw"] / CORNER
@@ -117,7 +117,7 @@ def by_position_alone(m: AttentionMetrics) -> Evidence | Untested:
     kernels = m["positional_kernels"]
     if kernels is None:
         return Untested("no-positions")
-    return _best(kernels["heads"], kernels["interval_of_best"], m["chance"]["previous_token"])
+    return _best(kernels, m["chance"]["previous_token"])
 
 
 @claim("previous-token-with-tokens", holds=SMALLEST_WEIGHT, form=share)
@@ -127,36 +127,41 @@ def with_tokens(m: AttentionMetrics) -> Evidence | Untested:
         return Untested("no-positions")
     if kernels is None:
         return Untested("not-added" if m["shares"]["E"] else "no-tokens")
-    return _best(kernels["heads"], kernels["interval_of_best"], m["chance"]["previous_token_with_tokens"])
+    return _best(kernels, m["chance"]["previous_token_with_tokens"])
 
 
-def _best(
-    heads: Sequence[Head] | Sequence[TokenHead], interval: Interval | None, chance: StoredChance | None
-) -> Evidence:
+def _best(kernels: PositionalKernels | TokenKernels, chance: StoredChance | None) -> Evidence:
+    heads = kernels["heads"]
     best = heads[best_of(heads)]
     return Evidence(
         best["weight_at_1"],
         {"best": best, "layers": [head["layer"] for head in heads if head["previous_token_head"]]},
         chance=chance,
-        interval=interval,
+        interval=kernels["interval_of_best"],
         extra_condition_met=best["peak_offset"] == 1,
     )
 
 
-ALONE, WITH_TOKENS = "by position alone", "with tokens added to positions"
-
-
 def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[Fact]:
-    alone, with_tokens = found.metrics["positional_kernels"], found.metrics["token_kernels"]
-    if alone is not None and len(alone["heads"]) == count:
-        each = sorted(alone["heads"], key=lambda row: (row["layer"], row["head"]))
-        yield from _lines(found, ALONE, count)
-        yield EntityNumbers(f"strongest offset {ALONE}", [row["peak_offset"] for row in each])
-        yield from _previous(each, ALONE)
-    if with_tokens is not None and len(with_tokens["heads"]) == count:
-        yield from _lines(found, WITH_TOKENS, count)
-        both = sorted(with_tokens["heads"], key=lambda row: (row["layer"], row["head"]))
-        yield from _previous(both, WITH_TOKENS)
+    arrays = found.arrays
+    both: tuple[tuple[str, str, PositionalKernels | TokenKernels | None], ...] = (
+        ("by position alone", "", found.metrics["positional_kernels"]),
+        ("with tokens added to positions", "token_", found.metrics["token_kernels"]),
+    )
+    for how, prefix, kernels in both:
+        if kernels is None or len(kernels["heads"]) != count:
+            continue
+        each = sorted(kernels["heads"], key=lambda row: (row["layer"], row["head"]))
+        offsets, means = arrays[f"{prefix}kernel_offsets"], arrays[f"{prefix}kernels"]
+        usual = None if prefix else arrays["uniform_kernel"]
+        yield attention_by_offset(how, offsets, means, None, usual, "uniform attention")
+        if not prefix:
+            yield EntityNumbers(f"strongest offset {how}", [row["peak_offset"] for row in each])
+        weights = [row["weight_at_1"] for row in each]
+        yield EntityNumbers(f"weight on the previous token, {how}", weights, order="largest")
+        for index, row in enumerate(each):
+            if row["previous_token_head"]:
+                yield EntityNote(index, f"A previous-token head {how} (weight {share(row['weight_at_1'])}).")
 
 
 @claim("query-bias-channel", holds=5.0, partly=3.0, form=two, with_arrays=True)
@@ -173,22 +178,6 @@ def favors_channel(measured: Measurements[AttentionMetrics]) -> Evidence | Untes
     least = min(side["lead"] for side in sides.values())
     chance = strictest(side["chance"] for side in sides.values())
     return Evidence(least, {"bias": found, "led": led}, chance=chance)
-
-
-def _previous(each: Sequence[Head] | Sequence[TokenHead], how: str) -> Iterator[Fact]:
-    weights = [row["weight_at_1"] for row in each]
-    yield EntityNumbers(f"weight on the previous token, {how}", weights, order="largest")
-    for index, row in enumerate(each):
-        if row["previous_token_head"]:
-            yield EntityNote(index, f"A previous-token head {how} (weight {share(row['weight_at_1'])}).")
-
-
-def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iterator[Fact]:
-    prefix = "" if says == ALONE else "token_"
-    offsets, weights = found.arrays.get(f"{prefix}kernel_offsets"), found.arrays.get(f"{prefix}kernels")
-    if offsets is not None and weights is not None and len(weights) == count:
-        usual = found.arrays.get("uniform_kernel") if says == ALONE else None
-        yield attention_by_offset(says, offsets, weights, None, usual, "uniform attention")
 
 
 RULES = (

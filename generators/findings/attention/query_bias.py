@@ -42,12 +42,6 @@ class QueryBias(TypedDict):
     folded: BiasLead | None
 
 
-class BiasRow(TypedDict):
-    layer: int
-    raw: list[int]
-    folded: list[int] | None
-
-
 def query_bias(weights: Weights, architecture: Architecture) -> tuple[QueryBias | None, dict[str, Table]]:
     """Return numbers and tables; nothing where queries have no bias, or a rotation turns it by position."""
     pulls = None if architecture.rotary else _pulls(weights, architecture)
@@ -113,4 +107,4 @@ def _table(sizes: Mapping[str, Float[Array, "layers d"]]) -> Table:
     top = {form: np.argsort(-each, axis=1, kind="stable")[:, :TOP].tolist() for form, each in sizes.items()}
     folded = top.get("folded") or [None] * len(top["raw"])
     rows = [{"layer": layer, "raw": raw, "folded": folded[layer]} for layer, raw in enumerate(top["raw"])]
-    return table_of("Channels with the largest |W_K b_Q|, by layer", BiasRow, rows)
+    return table_of("Channels with the largest |W_K b_Q|, by layer", ("layer", "raw", "folded"), rows)

@@ -69,20 +69,21 @@ class _Sample:
 def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Looked[TokenKernels]:
     """Return what heads attend to for inputs E[u] + P, u drawn by frequency, 64 draws for all positions."""
     sample, drawn_by = _sample(inputs, len(P))
-    offsets = _offsets(sample.queries, len(P), inputs.architecture.causal)
+    architecture, asked = inputs.architecture, sample.queries
+    first = 0 if architecture.causal else max(-REACH, int(asked.min()) - (len(P) - 1))
+    offsets = np.arange(first, min(REACH, int(asked.max())) + 1)
     added = inputs.weights.get("token_type_embedding")
     rows = P if added is None else P + added[0]
-    architecture = inputs.architecture
     layers = [_layer(inputs.weights, architecture, rows, sample, i, offsets) for i in range(architecture.n_layer)]
     near = np.concatenate([layer[0] for layer in layers])  # (heads, draws, offsets)
     unordered = np.max([layer[1] for layer in layers], axis=0)
     mean = np.nanmean(near, axis=1)
-    heads = [_described(mean[i], offsets, *divmod(i, inputs.architecture.n_head)) for i in range(len(mean))]
+    heads = [_described(mean[i], offsets, *divmod(i, architecture.n_head)) for i in range(len(mean))]
     at_1 = near[best_of(heads), :, offsets == 1].ravel()
     resampled = item_weights(DRAWS, RESAMPLES, np.random.default_rng(SEED))
     kernels = TokenKernels(
         draws=DRAWS,
-        queries=sample.queries.shape[1],
+        queries=asked.shape[1],
         drawn_by=drawn_by,
         heads=heads,
         interval_of_best=interval(resampled @ at_1 / DRAWS),
@@ -96,11 +97,6 @@ def can_have_tokens(weights: Weights, architecture: Architecture) -> bool:
     """Return whether what attention reads of a token on a position is here, and one norm of their sum."""
     turns = any(rotation is not None for rotation in architecture.rotary)
     return "token_embedding" in weights and "embedding_norm.gain" not in weights and not turns
-
-
-def _offsets(queries: Int[Array, "draws queries"], n: int, causal: bool) -> Int[Array, " offsets"]:
-    first = 0 if causal else max(-REACH, int(queries.min()) - (n - 1))
-    return np.arange(first, min(REACH, int(queries.max())) + 1)
 
 
 def _sample(inputs: Inputs, n: int) -> tuple[_Sample, str]:

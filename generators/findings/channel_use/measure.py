@@ -85,7 +85,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     best = inputs.frequencies[0] if inputs.frequencies else None
     log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
     named = _named(inputs, log_frequency)
-    trial = _Trial(run, windows, log_frequency)
+    trial = _Trial(inputs, windows, log_frequency)
     means = run.stage_means(windows.ids).mean(axis=1)
     rows = []
     for channel, why in named:
@@ -94,7 +94,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
         found = {"cost": cost["mean"], "low": cost["low"], "high": cost["high"], "unigram_rho": held.rho(trial.base)}
         rows.append(row_of(ChannelUseRow, held, channel=channel, why=why, **found))
     batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS)) if wide else windows
-    few, swept = _Trial(run, batch, log_frequency, divergence=False), []
+    few, swept = _Trial(inputs, batch, log_frequency, divergence=False), []
     for channel in sorted({*drawn_to_sweep(inputs.architecture.d_model), *(channel for channel, _ in named)}):
         costs, held = few.held(channel, means)
         swept.append(SweptRow(channel=channel, cost=float(costs.mean()), unigram_rho=held.rho(few.base)))
@@ -123,8 +123,8 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
 
 def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tuple[int, Why]]:
     found: dict[int, Why] = {}
-    E = inputs.weights["token_embedding"] if log_frequency is not None else None
-    if E is not None and log_frequency is not None and E.shape[1] == inputs.architecture.d_model:
+    width = inputs.architecture.d_model
+    if log_frequency is not None and (E := inputs.weights["token_embedding"]).shape[1] == width:
         found.setdefault(strongest_channel(E, log_frequency), "frequency")  # E has the stream's channels
     roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
@@ -132,7 +132,7 @@ def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tup
     if top is not None:
         found.setdefault(top["channel"], "ln2")
     P = nonconstant_positions(inputs.weights)
-    if P is not None and P.shape[1] == inputs.architecture.d_model:
+    if P is not None and P.shape[1] == width:
         found.setdefault(int(np.argmax(P[1:].std(axis=0))), "position")
     return list(found.items())
 
@@ -182,16 +182,17 @@ class _Trial:
     """Costs of holding one channel at a time at its mean, on some windows, and what becomes of the predictions."""
 
     def __init__(
-        self, run: Run, windows: Windows, log_frequency: Float[Array, " V"] | None, *, divergence: bool = True
+        self, inputs: Inputs, windows: Windows, log_frequency: Float[Array, " V"] | None, *, divergence: bool = True
     ) -> None:
-        self.run, self.loss = run, run.loss(windows)
+        self.run = model_of(inputs)
+        self.loss = self.run.loss(windows)
+        self.last = not inputs.architecture.post_norm  # models that end with a block have no final norm
         self.base = _Predictions(log_frequency, divergence=divergence)
         self.before = self._per_window(self.base)
 
     def held(self, channel: int, means: Float[Array, "stages d"]) -> tuple[Float[Array, " windows"], _Predictions]:
         held = _Predictions(self.base.log_frequency, divergence=self.base.unigram is not None)
-        last = not self.run.architecture.post_norm  # models that end with a block have no final norm
-        with self.run.held([channel], means[:, [channel]], last=last):
+        with self.run.held([channel], means[:, [channel]], last=self.last):
             return self._per_window(held) - self.before, held
 
     def _per_window(self, seen: _Predictions) -> Float[Array, " windows"]:

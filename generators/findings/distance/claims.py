@@ -32,9 +32,8 @@ def heads(found: Measurements[DistanceMetrics], count: int | None) -> Iterator[F
         return
     shares = [row["share"] for row in rows]
     yield EntityNumbers("variance of scores explained by distance", shares, "distance-heads", "largest")
-    offsets, profiles = found.arrays.get("offsets"), found.arrays.get("by_distance")
-    if offsets is not None and profiles is not None:
-        yield attention_by_offset("by distance alone", offsets, profiles, "distance-heads")
+    offsets, profiles = found.arrays["offsets"], found.arrays["by_distance"]
+    yield attention_by_offset("by distance alone", offsets, profiles, "distance-heads")
 
 
 RULES = (by_distance_alone, first_layer_blind)

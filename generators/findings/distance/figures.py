@@ -1,8 +1,5 @@
 from functools import partial
 
-from jaxtyping import Float
-from numpy import ndarray as Array
-
 from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.contract import Figure
@@ -16,10 +13,9 @@ def figures(measured: Measurements[DistanceMetrics]) -> list[Figure]:
     rows = measured.metrics["heads"]
     shares = numbers(rows, "share").reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
     draw = partial(style.head_maps, [("", shares)], 4.6, 2.4, "share of variance\nexplained by distance")
-    choose = partial(choose_head, shares, measured.arrays)
+
+    def choose() -> HeadGrid:
+        line = ByOffset("by distance alone", measured.arrays["offsets"], measured.arrays["by_distance"])
+        return HeadGrid(LABEL, (Grid(LABEL, shares),), (line,))
+
     return [Figure("distance-heads", "Share of each head's attention decided by distance", draw, choose)]
-
-
-def choose_head(shares: Float[Array, "layers heads"], arrays: dict[str, Array]) -> HeadGrid:
-    lines = (ByOffset("by distance alone", arrays["offsets"], arrays["by_distance"]),)
-    return HeadGrid(LABEL, (Grid(LABEL, shares),), lines)

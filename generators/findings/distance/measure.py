@@ -86,9 +86,13 @@ def _scores(
 ) -> tuple[Float[Array, "windows heads offsets"], Float[Array, "windows heads"], int]:
     """Return every window's mean score by offset and mean square of scores, and how many queries were counted.
 
-    Both are of scores centred within each query; the square is a sum over offsets.
+    Both are of scores centred within each query; the square is a sum over offsets. Queries count in the second half,
+    in encoders where both sides have keys: positions that a model makes for itself are coarse early in a text, and
+    the first token, on which heads rest for other reasons, is no key of such queries.
     """
-    begin, end = _queries(windows, offsets)
+    first, last = windows.inner
+    begin = max(first + int(offsets.max()) + 1, (first + last) // 2 if offsets.min() >= 0 else 0)
+    end = last + min(0, int(offsets.min()))
     shape = (len(windows.ids), run.architecture.n_layer, run.architecture.n_head)
     profiles, squares = np.zeros((*shape, len(offsets))), np.zeros(shape)
     keys = np.arange(begin, end)[:, None] - offsets
@@ -103,17 +107,6 @@ def _scores(
     run.attention(windows.ids, see, scores=True)
     count = len(windows.ids)
     return profiles.reshape(count, -1, len(offsets)), squares.reshape(count, -1), count * len(keys)
-
-
-def _queries(windows: Windows, offsets: Int[Array, " offsets"]) -> tuple[int, int]:
-    """Return where counted queries begin and end: in the second half, in encoders where both sides have keys.
-
-    Positions that a model makes for itself are coarse early in a text; the first token, on which heads rest for other
-    reasons, is no key of such queries.
-    """
-    first, last = windows.inner
-    begin = max(first + int(offsets.max()) + 1, (first + last) // 2 if offsets.min() >= 0 else 0)
-    return begin, last + min(0, int(offsets.min()))
 
 
 def shares(

@@ -74,14 +74,14 @@ NORMS: dict[Norm, str] = {"ln1": "before attention", "ln2": "before the MLP"}
 def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[Fact]:
     yield EntityNumbers(POSITION_STD, found.arrays.get("position_std"), order="largest", name="position_std")
     for norm, place in NORMS.items():
-        gain, layers = found.arrays.get(f"{norm}_gain"), found.arrays.get(f"{norm}_layers")
-        if gain is None or layers is None:
+        gain = found.arrays.get(f"{norm}_gain")
+        if gain is None:
             continue
         yield EntityLines(
             drawing="Gain in every layer",
             across="layer",
             says=f"{norm}, {place}",
-            at=layers,
+            at=found.arrays[f"{norm}_layers"],
             values=gain.T,
             figure="gains-ln2" if norm == "ln2" else None,
             usual=np.median(gain, axis=1),

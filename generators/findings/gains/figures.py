@@ -2,7 +2,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 from numpy import ndarray as Array
 
 from generators.drawing import style
@@ -21,34 +20,26 @@ def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
     return [Figure("gains-ln2", title, partial(draw_gains, measured.arrays, found))]
 
 
-def _position_std(arrays: dict[str, Array]) -> Array | None:
-    std = arrays.get("position_std")
-    return None if std is None or not (std > 0).any() else std  # NaN for a single position
-
-
-def layers_drawn(count: int) -> Int[Array, " drawn"]:
-    return np.linspace(0, count - 1, min(count, MOST_PANELS)).round().astype(int)
-
-
 def draw_gains(arrays: dict[str, Array], found: ConsistentChannel | None) -> Any:
     from matplotlib.ticker import NullFormatter
 
     gains, layers = arrays["ln2_gain"], arrays["ln2_layers"]
-    drawn = layers_drawn(len(gains))
+    drawn = np.linspace(0, len(gains) - 1, min(len(gains), MOST_PANELS)).round().astype(int)
     gains, layers = gains[drawn], layers[drawn]
     figure, axes = style.panels(len(gains), COLUMNS, (2.05, 1.8), (0.6, 0.5), sharex=True, sharey=True)
-    std = _position_std(arrays)
-    x = np.arange(gains.shape[1]) if std is None else np.where(std > 0, std, np.nan)
+    std = arrays.get("position_std", np.zeros(1))
+    varied = (std > 0).any()
+    x = np.where(std > 0, std, np.nan) if varied else np.arange(gains.shape[1])
     for panel, ax in enumerate(axes):
         ax.plot(x, gains[panel], ".", ms=2.5, alpha=0.6, color=style.COLOURS[0], rasterized=True)
         if found and len(found["tied"]) == 1:
             channel = found["channel"]
             ax.plot(x[channel], gains[panel][channel], "o", ms=8, mfc="none", color=style.COLOURS[1])
-        if std is not None:
+        if varied:
             ax.set_xscale("log")
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.tick_params(labelbottom=panel + COLUMNS >= len(gains))
         ax.set_title(f"layer {layers[panel]}")
-    figure.supxlabel("position std of the channel" if std is not None else "channel")
+    figure.supxlabel("position std of the channel" if varied else "channel")
     figure.supylabel("|gain|")
     return figure

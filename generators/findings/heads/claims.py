@@ -86,10 +86,8 @@ def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact
     each = sorted(found.metrics["heads"], key=lambda row: (row["layer"], row["head"]))
     if len(each) != count:
         return
-    offsets, attention = found.arrays.get("offsets"), found.arrays.get("attention")
-    if offsets is not None and attention is not None and attention.shape[1] == count:
-        for says, of_heads in zip(ON_TEXT, attention, strict=False):
-            yield attention_by_offset(says, offsets, of_heads, None)
+    for says, of_heads in zip(ON_TEXT, found.arrays["attention"], strict=False):
+        yield attention_by_offset(says, found.arrays["offsets"], of_heads, None)
     on_text = [row["on_text"] for row in each]
     weights: list[list[Any]] = [on_text, [row["in_groups"] for row in each], [row["removed"] for row in each]]
     for says, values in zip(ON_TEXT, weights, strict=True):

@@ -74,15 +74,13 @@ def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
     offsets = offsets[np.abs(offsets) < n]
     P = nonconstant_positions(inputs.weights) if run.position_kind == "table" else None
     by_positions: dict[Positions, Array] = {}
-    first = np.zeros(0)
+    on_first: dict[Positions, Array] = {}
     for name, replaced in _ways(run, P, n):
         with replaced:
-            by_offset, on_first = _attention(run, windows.ids, offsets)
-        by_positions[name] = by_offset
-        first = on_first if name == POSITIONS[0] else first
+            by_positions[name], on_first[name] = _attention(run, windows.ids, offsets)
     kernel, n_head = _kernel(inputs, P), inputs.architecture.n_head
     means = {name: each.mean(axis=0) for name, each in by_positions.items()}
-    rows = _rows(means, first, kernel, offsets, n_head)
+    rows = _rows(means, on_first["as they are"], kernel, offsets, n_head)
     metrics = HeadsMetrics(
         heads=rows,
         uniform=float(np.mean(1 / np.arange(2, n + 1))) if causal else 1 / n,

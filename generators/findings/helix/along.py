@@ -1,5 +1,5 @@
 import numpy as np
-from jaxtyping import Complex, Float, Int
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -212,9 +212,14 @@ def wave_shape(rows: Float[Array, "n d"]) -> WaveShape | None:
     if len(channels) < 2:
         return None
     first, third, fit = _harmonics(rows[:, channels], np.linspace(LEAST_CYCLES, most, PERIODS))
-    rng = np.random.default_rng(SEED)
-    own = _in_phase(first, third)
-    shuffled = [np.median(_in_phase(first, third, rng.permutation(len(first)))) for _ in range(DRAWS)]
+    phases, rng = np.angle(first), np.random.default_rng(SEED)
+
+    def in_phase(phases: Float[Array, " channels"]) -> Float[Array, " channels"]:
+        """Return each third harmonic along three times a phase, over the size of its own first."""
+        return np.real(third * np.exp(-3j * phases)) / np.abs(first)
+
+    own = in_phase(phases)
+    shuffled = [np.median(in_phase(phases[rng.permutation(len(own))])) for _ in range(DRAWS)]
     resampled = [np.median(rng.choice(own, len(own))) for _ in range(DRAWS)]
     return {
         "third_harmonic": float(np.median(own)),
@@ -224,16 +229,6 @@ def wave_shape(rows: Float[Array, "n d"]) -> WaveShape | None:
         "fit": float(np.median(fit)),
         "channels": len(own),
     }
-
-
-def _in_phase(
-    first: Complex[Array, " channels"],
-    third: Complex[Array, " channels"],
-    order: Int[Array, " channels"] | None = None,
-) -> Float[Array, " channels"]:
-    """Return each third harmonic along three times the phase of a first one, over the size of its own first."""
-    phases = np.angle(first if order is None else first[order])
-    return np.real(third * np.exp(-3j * phases)) / np.abs(first)
 
 
 def _harmonics(

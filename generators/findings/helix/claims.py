@@ -219,9 +219,9 @@ SEED = 0  # seed of the random curve shown for comparison
 
 def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[Fact]:
     yield EntityCount(found.metrics["n_positions"])
-    yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "helix", "largest")
-    if (steps := found.arrays.get("steps")) is not None:
-        yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), order="largest")
+    yield EntityNumbers("norm of its embedding", found.arrays["norms"], "helix", "largest")
+    steps = dict(enumerate(found.arrays["steps"].tolist()))
+    yield EntityNumbers("distance to the next position", steps, order="largest")
     for position in found.metrics["outlier_positions"]:
         yield EntityNote(position, "It is far from the curve of the other positions.")
 
