@@ -32,7 +32,7 @@ from generators.runner import budget, changing, continuing, modules, watching
 from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.kept import KeptLoss
-from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
+from generators.runner.losses import Drift, PredictedTokens, StoredLoss
 from generators.runner.own_samples import TextChoice, known_text, written_by
 from generators.runner.positions import find_positions
 from generators.runner.shared import BEFORE, SharedStates
@@ -104,8 +104,7 @@ class OpenedModel:
 
     @property
     def position_kind(self) -> PositionKind | None:
-        found = self._positions
-        return None if found is None else found.kind
+        return self._positions.kind if self._positions else None
 
     @property
     def bos(self) -> int | None:
@@ -120,14 +119,12 @@ class OpenedModel:
 
     @cached_property
     def text(self) -> TokenizedText:
-        text = self.shipped
+        text, done = self.shipped, self._done
         unjudged = not self.predicts or (not self.architecture.causal and text.mask_id is None)
-        if unjudged or text.carried:
-            return text
-        done = self._done
-        found = known_text(self, text)
-        self._done = done  # choosing a text is not part of a finding's progress
-        return found
+        if not unjudged and not text.carried:
+            text = known_text(self, text)
+            self._done = done  # choosing a text is not part of a finding's progress
+        return text
 
     @cached_property
     def own_samples(self) -> TokenizedText:
@@ -179,14 +176,14 @@ class OpenedModel:
         """Call `see` with rows and the logits after their last tokens; what most rows begin with is run once."""
         self._check_head()
         length, alike = continuing.common_beginning(ids)
-        begun = self._beginning(ids[alike][-2:], length)
-        alike &= begun is not None
+        continued = None
+        if length >= ids.shape[1] // 2:
+            with self._computing():
+                continued = continuing.continued_from(self._model, self._tokens(ids[alike][-2:]), length)
+        alike &= continued is not None
         whole = partial(continuing.last_logits, self._model, **self._options())
         rest = max(self.largest_batch, continuing.TOKENS // (ids.shape[1] - length))
-        for rows, last, most in (
-            (alike, begun.last_logits if begun else whole, rest),
-            (~alike, whole, self.largest_batch),
-        ):
+        for rows, last, most in ((alike, continued or whole, rest), (~alike, whole, self.largest_batch)):
             places = np.flatnonzero(rows)
             for begin, batch in self._batches(ids[places], self._row_bytes(ids.shape[1]), most):
                 see(places[begin : begin + len(batch)], last(batch).cpu().numpy())
@@ -322,10 +319,8 @@ class OpenedModel:
             change = found.rows(rows)
         elif ids is not None:
             change = found.ids(ids)
-        elif rotations is not None:
-            change = found.rotations(rotations)
         else:
-            raise ValueError("rows, ids or rotations are to be given")
+            change = found.rotations(rotations or Rotations())
         with self._shared.changed_from(BEFORE, change):
             yield
 
@@ -367,19 +362,12 @@ class OpenedModel:
     def unstored_loss(self, windows: Windows) -> WindowLoss:
         if not self.predicts:
             return Drift(self.states_on_device, windows)
-        kind = NextToken if self.architecture.causal else MaskedTokens
-        loss = kind(self.logits_on_device, windows)
+        loss = PredictedTokens(self.logits_on_device, windows, causal=self.architecture.causal)
         return KeptLoss(loss, windows, self._known_losses, lambda: bool(self._shared.changes), self._pass)
 
     def _check_head(self) -> None:
         if not self.predicts:
             raise CannotRunError("This checkpoint has no head that predicts tokens.")
-
-    def _beginning(self, rows: Int[Array, "rows n"], length: int) -> continuing.Beginning | None:
-        if length < rows.shape[1] // 2:
-            return None
-        with self._computing():
-            return continuing.beginning_of(self._model, self._tokens(rows), length)
 
     def _tokens(self, ids: Int[Array, "rows n"]) -> Any:
         return self._as_it_is(ids.astype(np.int64))
