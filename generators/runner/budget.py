@@ -3,6 +3,7 @@
 By constants and not by a clock, so that the same settings choose the same windows of text every time.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from generators.base.architecture import Architecture
@@ -42,11 +43,10 @@ def operations(model: Any, architecture: Architecture, length: int, *, predicts:
 def chosen_device(wanted: str) -> str:
     if wanted == "cpu":
         return "cpu"
-    try:
+    there = False
+    with suppress(ImportError):
         import torch
-    except ImportError:
-        there = False
-    else:
+
         there = torch.cuda.is_available()
     if wanted == "cuda" and not there:
         raise CannotRunError("There is no GPU here that torch can use.")

@@ -128,20 +128,6 @@ def test_queries_keys_and_values_are_those_that_give_attention(opened, turning, 
         np.testing.assert_allclose(weights / weights.sum(axis=-1, keepdims=True), looks[layer], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", TURNING)
-def test_all_pairs_turning_changes_nothing_and_none_removes_positions(turning, name):
-    (run, dim, _), ids, found = turning(name), random_ids(3, N_IDS), []
-    for how in (
-        {"rotations": Rotations(pairs=range(dim // 2))},
-        {"rotations": Rotations(pairs=[])},
-        {"ids": np.zeros(N_IDS)},
-    ):
-        with run.replaced(**how):
-            found.append(first_attention(run, ids))
-    np.testing.assert_array_equal(found[0], first_attention(run, ids))
-    np.testing.assert_allclose(found[1], found[2], atol=1e-6)
-
-
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_a_silenced_head_is_one_whose_output_weights_are_zero(opened, name):
     run, ids = opened(name), random_ids(3, N_IDS)

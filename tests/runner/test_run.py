@@ -197,24 +197,14 @@ def test_an_encoder_without_a_head_has_not_moved(opened):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_hidden_states_are_those_of_transformers(opened, name):
+def test_hidden_states_and_attention_are_those_of_transformers(opened, name):
     run, ids = opened(name), random_ids(3, N_IDS)
     with torch.inference_mode():
         batch = torch.from_numpy(ids.astype(np.int64))
-        expected = run._base(input_ids=batch, output_hidden_states=True).hidden_states
-    seen = by_stage(run.hidden_states, ids)
-    assert list(seen) == list(range(LAYERS + 1))
-    for stage, states in seen.items():
-        np.testing.assert_allclose(states, expected[stage].numpy(), atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_attention(opened, name):
-    run, ids = opened(name), random_ids(3, N_IDS)
-    future = np.triu(np.ones((N_IDS, N_IDS), bool), 1)
-    for weights in by_stage(run.attention, ids).values():
-        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
-        assert (weights[..., future] == 0).all() == run.architecture.causal
+        whole = run._base(input_ids=batch, output_hidden_states=True, output_attentions=True)
+    for shown, expected in ((run.hidden_states, whole.hidden_states), (run.attention, whole.attentions)):
+        for ours, theirs in zip(by_stage(shown, ids).values(), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-5)
 
 
 # Held channels
