@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,23 +94,15 @@ class StoredLoss:
         if see is not None:
             return self._loss.per_window(see)
         file = self._folder / f"{self._count}.npy"
-        found = _read(file)
-        if found is not None:
-            self._passed(len(found))
-            return found
+        with suppress(OSError, ValueError, EOFError):
+            stored: Array = np.load(file, allow_pickle=False)
+            self._passed(len(stored))
+            return stored
         found = self._loss.per_window()
         buffer = io.BytesIO()
         np.save(buffer, found, allow_pickle=False)
         replace_file(file, buffer.getvalue())
         return found
-
-
-def _read(file: Path) -> Float[Array, " windows"] | None:
-    try:
-        found: Array = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return found
 
 
 def masked_places(windows: Windows) -> Bool[Array, "windows n"]:

@@ -190,15 +190,15 @@ class OpenedModel:
 
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         """Call `see` with the first window of every batch and its last hidden states, a tensor on the device."""
-        for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
+        for begin, batch in self._batches(ids):
             see(begin, self._base_states(batch))
 
     def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         self._check_head()
-        wide = self._base_bytes(ids.shape[1]) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
+        of_logits = 3 * FLOAT_BYTES * ids.shape[1] * (self.architecture.vocab_size or 0)
         changed = max(self._shared.changes, default=BEFORE) > BEFORE  # else all blocks are run anyway
         part = self._shared.part(ids, [len(self._blocks) - 1]) if changed else range(0)
-        for begin, batch in self._batches(ids, wide):
+        for begin, batch in self._batches(ids, of_logits):
             with self._shared.only(part, ids[begin : begin + len(batch)]) if changed else nullcontext():
                 see(begin, self._model(input_ids=batch, **self._options()).logits)
 
@@ -234,7 +234,7 @@ class OpenedModel:
             if stage != returned:
                 see(stage, begin, states)
 
-        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids.shape[1])), show)
+        self._shared.each_stage(ids, self._batches(ids), show)
 
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
         """Call `see` with a layer, the first window of the batch, and what the layer's MLP writes, (windows, n, d).
@@ -250,7 +250,7 @@ class OpenedModel:
             see(layer, first, output.detach().reshape(shape).cpu().numpy())
 
         with watching.outputs(found, wrote):
-            for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
+            for begin, batch in self._batches(ids):
                 first = begin
                 self._base_states(batch)
         return True
@@ -278,7 +278,7 @@ class OpenedModel:
         part = self._shared.part(ids, wanted)
         run = self._shared.run if len(part) == len(self._blocks) else lambda _, batch: self._base_states(batch)
         with watching.attention(self._blocks, looked, part, scores=scores) as end:
-            for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
+            for begin, batch in self._batches(ids):
                 at, rows = begin, ids[begin : begin + len(batch)]
                 with self._shared.only(part, rows):
                     run(rows, batch)
@@ -295,7 +295,7 @@ class OpenedModel:
 
         try:
             with watching.compared(self._base, compared):
-                for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):  # noqa: B007 (`compared` reads it)
+                for begin, batch in self._batches(ids):  # noqa: B007 (`compared` reads it)
                     layer = 0
                     self._base_states(batch)
         except CannotRunError:
@@ -354,7 +354,7 @@ class OpenedModel:
             if stage != last:  # that is after the final norm; what the last block returns comes next
                 sums[min(stage, last)] += states.sum(axis=0, dtype=np.float64)
 
-        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids.shape[1])), add)
+        self._shared.each_stage(ids, self._batches(ids), add)
         return sums / len(ids)
 
     # Running
@@ -405,18 +405,18 @@ class OpenedModel:
     def _base_states(self, batch: Any) -> Any:
         return self._base(input_ids=batch, **self._options()).last_hidden_state
 
-    def _base_bytes(self, n: int) -> int:
-        return FLOAT_BYTES * n * (3 * self.architecture.n_head * n + 12 * self.architecture.d_model)
-
     def _row_bytes(self, n: int) -> int:
-        """Return the bytes of a row of n tokens of which keys and values are kept, and one row of logits."""
+        """Return the bytes of keys and values of n tokens, and of one row of logits."""
         a = self.architecture
         past = 2 * a.n_layer * (a.n_kv_head or a.n_head) * a.d_head * n
-        return self._base_bytes(n) + FLOAT_BYTES * (past + 3 * (a.vocab_size or 0))
+        return FLOAT_BYTES * (past + 3 * (a.vocab_size or 0))
 
     def _batches(
-        self, ids: Int[Array, "windows n"], window_bytes: int, most: int | None = None
+        self, ids: Int[Array, "windows n"], more_bytes: int = 0, most: int | None = None
     ) -> Iterator[tuple[int, Any]]:
+        """Yield batches of windows, as large as attention, states and `more_bytes` of each allow."""
+        n, a = ids.shape[1], self.architecture
+        window_bytes = FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model) + more_bytes
         size = max(1, min(most or self.largest_batch, BATCH_BYTES // window_bytes))
         with self._computing():
             for begin in range(0, len(ids), size):

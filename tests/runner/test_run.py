@@ -192,8 +192,9 @@ def test_an_encoder_without_a_head_has_not_moved(opened):
         measured = loss.per_window()
     cosine = (before * after).sum(-1) / np.linalg.norm(before, axis=-1) / np.linalg.norm(after, axis=-1)
     np.testing.assert_allclose(measured, (1 - cosine).mean(axis=1), atol=1e-5)
-    with pytest.raises(CannotRunError, match="no head"):
-        run.logits(ids, lambda *_: None)
+    for shown in (run.logits, run.last_logits):
+        with pytest.raises(CannotRunError, match="no head"):
+            shown(ids, lambda *_: None)
 
 
 @pytest.mark.parametrize("name", ALL)

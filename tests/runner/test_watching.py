@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 
-from generators.runner import CannotRunError, continuing
+from generators.runner import continuing
 from tests.runner.models import KINDS, N, V, by_stage, joined, last_states, random_ids
 
 
@@ -119,8 +119,3 @@ def test_what_is_shared_is_run_once(opened):
     by_row(run, ids)
     hook.remove()
     assert widths == [(1, 9), (2, 3), (2, 12), (9, 3)]
-
-
-def test_without_a_head_there_are_none(opened):
-    with pytest.raises(CannotRunError):
-        by_row(opened("encoder"), random_ids(2, 8))

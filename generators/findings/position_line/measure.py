@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.base.runs import Run
+from generators.base.runs import Run, WindowLoss
 from generators.findings import running
 from generators.findings.inputs import Inputs, Weights, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
@@ -212,21 +212,18 @@ def cost_of(run: Run, channel: int, d: int, last: bool) -> ChannelCost:
     by_position = run.stage_means(windows.ids)
     means = by_position.mean(axis=1)
 
-    def extra(values: Float[Array, "stages ... channels"]) -> Float[Array, " windows"]:
-        with run.held([channel], values, last=last):
-            return loss.per_window() - base
+    def held(loss: WindowLoss, channel: int, values: Float[Array, "stages ... d"]) -> Float[Array, " windows"]:
+        with run.held([channel], values[..., [channel]], last=last):
+            return loss.per_window()
 
-    flat, exact = extra(means[:, [channel]]), extra(by_position[:, :, [channel]])
+    flat, exact = (held(loss, channel, values) - base for values in (means, by_position))
     few = running.first_windows(windows, SWEPT_WINDOWS)
     count = run.affordable(OTHERS, few.ids.shape[1], len(few.ids))
     order = np.random.default_rng(CHANNEL_SEED).permutation(d).tolist()
     swept = [channel, *[other for other in order if other != channel][:count]]
     few_loss = run.loss(few)
     few_base = few_loss.per_window().mean()
-    costs = []
-    for other in swept:
-        with run.held([other], means[:, [other]], last=last):
-            costs.append(float(few_loss.per_window().mean() - few_base))
+    costs = [float(held(few_loss, other, means).mean() - few_base) for other in swept]
     return ChannelCost(
         channel=channel,
         unit=loss.unit,
