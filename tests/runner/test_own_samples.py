@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import transformers
 
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 from generators.runner import CannotRunError, own_samples
@@ -75,13 +76,7 @@ def test_an_encoder_that_cannot_read_the_shipped_text_is_not_run_on_text(anew):
 
 
 def test_the_start_token():
-    class Config:
-        bos_token_id, eos_token_id = 50256, 7
-
-        def get_text_config(self):
-            return self
-
-    config = Config()
+    config = transformers.GPT2Config(bos_token_id=50256, eos_token_id=7)
     assert own_samples.start_token(config, 50257) == 50256
     assert own_samples.start_token(config, 60) == 7
     with pytest.raises(CannotRunError, match="no start token"):

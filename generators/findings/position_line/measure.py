@@ -14,7 +14,6 @@ from generators.findings.position_means import PositionMeans
 from generators.maths import surrogates
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
-from generators.maths.resampling import jackknife
 from generators.maths.rotations import channel_variances
 from generators.maths.turning import COMPONENTS
 
@@ -124,14 +123,10 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
     curve = sums.curve()
     shares = channel_shares(curve)
     channel = int(np.argmax(shares))
-    without = [sums.curve(fold) for fold in range(running.FOLDS)]
     line, first = first_component(curve)
-    counts = sums.counts()
-    line_low, line_high = jackknife(np.array([first_component(means)[0] for means in without]), line, counts)
+    line_low, line_high = sums.interval(line, lambda fold: first_component(sums.curve(fold))[0])
     channel_share = float(shares[channel])
-    channel_low, channel_high = jackknife(
-        np.array([channel_shares(means)[channel] for means in without]), channel_share, counts
-    )
+    channel_low, channel_high = sums.interval(channel_share, lambda fold: channel_shares(sums.curve(fold))[channel])
     positions = np.arange(float(sums.n))[sums.text]
     even, odd = sums.halves()
     total = float(sums.variances()[channel])
