@@ -8,6 +8,7 @@ from generators.findings.induction.measure import sequences
 from generators.findings.inputs import Inputs, NotApplicableError
 from tests import synthetic
 from tests.findings.stand_in import StandIn, measure_run
+from tests.stand_in_nulls import evenly
 
 N, LAYERS, HEADS = 240, 3, 2
 HALF = N // 2
@@ -18,11 +19,9 @@ PREVIOUS, COPYING = (0, 1), (2, 0)
 
 def attend(copying, fed_by=PREVIOUS, seed=0):
     """Return attention with a previous-token head, and a head that copies while `fed_by` isn't silenced."""
-    below = np.tril(np.ones((N, N)))
-    below /= below.sum(axis=1, keepdims=True)
 
     def of(layer, ids, silenced):
-        weights = np.tile(below, (len(ids), HEADS, 1, 1))
+        weights = np.tile(evenly(N), (len(ids), HEADS, 1, 1))
         weights *= 1 + 0.1 * np.random.default_rng([seed, layer]).standard_normal((1, HEADS, N, N))
         looks = {PREVIOUS: (0.6, 1), COPYING: (copying * (0.1 if fed_by in silenced else 1), HALF - 1)}
         for head in range(HEADS):
