@@ -12,6 +12,7 @@ from generators.runner.errors import CannotRunError
 FLOAT_BYTES = 4  # everything is run in float32
 BATCH_BYTES = 128 * 2**20  # that the largest arrays of a batch may take; small enough to stay near the processor
 KEPT_BYTES = 384 * 2**20  # of states; further windows are run whenever they are asked for
+THREADS = 1  # of torch: two give the same bits and hardly help; parallel jobs do
 MINUTE = 60.0
 DEFAULT_BUDGET_S = 10 * MINUTE  # for all runs of one model
 FEWEST_WINDOWS = 8  # always run: an interval over fewer windows says nothing
@@ -19,9 +20,8 @@ FEWEST_WINDOWS = 8  # always run: an interval over fewer windows says nothing
 ASSUMED_SPEED = {"cpu": 2.5e10, "cuda": 2e12}
 
 
-def assumed_speed(device: str, threads: int) -> float:
-    kind = device.partition(":")[0]
-    return ASSUMED_SPEED[kind] * (threads if kind == "cpu" else 1)
+def assumed_speed(device: str) -> float:
+    return ASSUMED_SPEED[device.partition(":")[0]]
 
 
 def affordable(count: int, operations: float, budget_s: float, speed: float) -> int:

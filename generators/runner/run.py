@@ -52,7 +52,6 @@ class OpenedModel:
         position_tensor: the name of the tensor that holds the position embedding, by the family's table; None for
             models without one.
         first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
-        threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
         budget_s: what a finding may take, by which it chooses how many windows it reads.
     """
 
@@ -65,14 +64,13 @@ class OpenedModel:
         position_tensor: str | None = None,
         first_row: int = 0,
         device: str,
-        threads: int = 1,
         budget_s: float = budget.DEFAULT_BUDGET_S,
         text: TokenizedText | None = None,
         largest_batch: int = LARGEST_BATCH,
         remember: Remember = lambda make: make(),
     ) -> None:
         self.architecture, self.remember = architecture, remember
-        self.device, self.threads, self.largest_batch = device, threads, largest_batch
+        self.device, self.largest_batch = device, largest_batch
         self._folder, self._text = folder, text
         self.encode = cache(partial(encode, folder))  # each call opens the tokenizer
         self._model, self.config = model, model.config
@@ -99,7 +97,7 @@ class OpenedModel:
             "transformers": metadata.version("transformers"),
             "dtype": "float32",
             "device": self.device,
-            "threads": str(self.threads),
+            "threads": str(budget.THREADS),
         }
 
     @property
@@ -145,7 +143,7 @@ class OpenedModel:
         return found
 
     def affordable(self, count: int, length: int, passes: float) -> int:
-        speed = budget.assumed_speed(self.device, self.threads)
+        speed = budget.assumed_speed(self.device)
         found = budget.affordable(count, self.operations(length) * passes, self.budget_s, speed)
         self.was_cut |= found < count
         return found
@@ -427,7 +425,7 @@ class OpenedModel:
     @contextmanager
     def _computing(self) -> Iterator[None]:
         threads = torch.get_num_threads()
-        torch.set_num_threads(self.threads)
+        torch.set_num_threads(budget.THREADS)
         try:
             with torch.inference_mode():
                 yield

@@ -32,7 +32,7 @@ def removed(run):
 
 def test_times_are_those_of_the_command_and_a_gpu_has_time_for_more():
     assert options.DEFAULT_BUDGET * budget.MINUTE == budget.DEFAULT_BUDGET_S
-    of = {device: budget.affordable(10**9, 1e9, 60, budget.assumed_speed(device, 1)) for device in ("cpu", "cuda:0")}
+    of = {device: budget.affordable(10**9, 1e9, 60, budget.assumed_speed(device)) for device in ("cpu", "cuda:0")}
     assert of["cuda:0"] > 10 * of["cpu"]
 
 
@@ -150,10 +150,9 @@ def drifted(run, ids):
         return loss.per_window()
 
 
-@pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_two_threads_give_what_one_gives(opened, anew, name):
-    ids, threads = random_ids(5, N_IDS), torch.get_num_threads()
-    np.testing.assert_allclose(drifted(anew(name, threads=2), ids), drifted(opened(name), ids), atol=1e-6)
+def test_as_many_threads_are_there_as_before(opened):
+    threads = torch.get_num_threads()
+    last_states(opened("gpt2"), random_ids(5, N_IDS))
     assert torch.get_num_threads() == threads
 
 
