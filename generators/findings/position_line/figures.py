@@ -6,12 +6,12 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.drawing import style
-from generators.drawing.interactive import Curve
+from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.position_line.measure import LineRow, PositionLineMetrics
-from generators.findings.stream.figures import Numbers, layer_name, shown_layers, turn_curves
 
+MOST_PANELS = 8
 AXES = ("position", "component 1", "component 2")
 
 
@@ -32,14 +32,14 @@ def upright(scores: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]:
 
 
 def draw_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow]) -> Any:
-    shown = shown_layers(len(rows))
+    shown = sorted({round(i) for i in np.linspace(0, len(rows) - 1, min(len(rows), MOST_PANELS))})
     figure, axes = style.panels(len(shown), 4, (2.2, 1.9), (0.7, 0.6), sharex=True, sharey=True)
     positions = first + np.arange(scores.shape[1])
     for ax, layer in zip(axes, shown, strict=True):
         leading = scores[layer, :, 0]
         ax.plot(positions, np.polyval(np.polyfit(positions, leading, 1), positions), color=style.INK, lw=0.8, ls=":")
         dots = style.curve_2d(ax, positions, leading, positions)
-        ax.set_title(f"{layer_name(layer, len(rows))}: {rows[layer]['line_share']:.0%}")
+        ax.set_title(f"{_name(layer, len(rows))}: {rows[layer]['line_share']:.0%}")
     style.position_bar(dots, axes)
     figure.supxlabel("position (tokens)")
     figure.supylabel("first component")
@@ -49,11 +49,14 @@ def draw_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow
 def turn_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow]) -> Curve:
     m = scores.shape[1]
     along = (np.arange(m) - (m - 1) / 2) / (m / 4)
-    curves = np.stack([np.column_stack([along, points[:, :2]]) for points in scores])
-    return turn_curves(curves, first, [_numbers(row) for row in rows], AXES)
+    stages = tuple(
+        Rows(_name(layer, len(rows)), first, np.column_stack([along, points[:, :2]]), numbers=_numbers(row))
+        for layer, (points, row) in enumerate(zip(scores, rows, strict=True))
+    )
+    return Curve(stages, (Colouring("position", np.arange(float(first + m))),), slider="Layer", axes=AXES)
 
 
-def _numbers(row: LineRow) -> Numbers:
+def _numbers(row: LineRow) -> tuple[tuple[str, str], ...]:
     shown = [
         ("variance in component 1", f"{row['line_share']:.1%} ({row['line_low']:.1%} to {row['line_high']:.1%})"),
         ("|r| with position", f"{row['r']:.3f}"),
@@ -65,3 +68,7 @@ def _numbers(row: LineRow) -> Numbers:
     if gains:
         shown.append(("gain there / median", ", ".join(gains)))
     return tuple(shown)
+
+
+def _name(layer: int, count: int) -> str:
+    return "what comes out" if layer == count - 1 else f"into layer {layer}"

@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,22 +12,20 @@ from generators.findings.measured import Measurements
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
 MOST_PANELS = 8
-Numbers = tuple[tuple[str, str], ...]  # of a layer: what each is, and the number in words
 
 
 def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
     curves, first = same_signs(measured.arrays["curves"]), int(measured.arrays.get("positions", [1])[0])
-    numbers = [_numbers(row) for row in measured.metrics["layers"]]
-    draw, turn = partial(draw_curves, curves, first), partial(turn_curves, curves, first, numbers)
+    draw, turn = partial(draw_curves, curves, first), partial(turn_curves, curves, first, measured.metrics["layers"])
     return [Figure("stream-curves", "The curve of positions, layer by layer", draw, turn)]
 
 
 def draw_curves(curves: Float[Array, "layers m 3"], first: int) -> Any:
-    shown = shown_layers(len(curves))
+    shown = sorted({round(i) for i in np.linspace(0, len(curves) - 1, min(len(curves), MOST_PANELS))})
     figure, axes = style.panels(len(shown), 4, (2.4, 2.6), (0.9, 0.0), subplot_kw={"projection": "3d"})
     for ax, layer in zip(axes, shown, strict=True):
         dots = style.curve_3d(ax, curves[layer], first + np.arange(curves.shape[1]), with_bar=False)
-        ax.set_title(layer_name(layer, len(curves)))
+        ax.set_title(_name(layer, len(curves)))
     style.position_bar(dots, axes, shrink=0.7, aspect=30)
     return figure
 
@@ -45,18 +42,15 @@ def same_signs(curves: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]
     return np.stack(turned)
 
 
-def turn_curves(
-    curves: Float[Array, "layers m 3"], first: int, numbers: Sequence[Numbers], axes: tuple[str, ...] | None = None
-) -> Curve:
+def turn_curves(curves: Float[Array, "layers m 3"], first: int, rows: list[StageRow]) -> Curve:
     stages = tuple(
-        Rows(layer_name(layer, len(curves)), first, curve, numbers=shown)
-        for layer, (curve, shown) in enumerate(zip(curves, numbers, strict=True))
+        Rows(_name(layer, len(curves)), first, curve, numbers=_numbers(row))
+        for layer, (curve, row) in enumerate(zip(curves, rows, strict=True))
     )
-    positions = Colouring("position", np.arange(float(first + curves.shape[1])))
-    return Curve(stages, (positions,), slider="Layer", axes=axes)
+    return Curve(stages, (Colouring("position", np.arange(float(first + curves.shape[1]))),), slider="Layer")
 
 
-def _numbers(row: StageRow) -> Numbers:
+def _numbers(row: StageRow) -> tuple[tuple[str, str], ...]:
     shown = [
         ("variance between positions", f"{row['share']:.1%} ({row['share_low']:.1%} to {row['share_high']:.1%})"),
         ("EV3 of the curve", f"{row['ev3']:.3f} ({row['ev3_low']:.3f} to {row['ev3_high']:.3f})"),
@@ -69,9 +63,5 @@ def _numbers(row: StageRow) -> Numbers:
     return tuple(shown)
 
 
-def shown_layers(count: int) -> list[int]:
-    return sorted({round(i) for i in np.linspace(0, count - 1, min(count, MOST_PANELS))})
-
-
-def layer_name(layer: int, count: int) -> str:
+def _name(layer: int, count: int) -> str:
     return "what comes out" if layer == count - 1 else f"into layer {layer}"
