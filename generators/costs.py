@@ -31,9 +31,9 @@ from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files, Places, locate
 from generators.compute import memory
 from generators.compute.plan import Opened, to_read
-from generators.compute.running import THREADS, RunSettings
+from generators.compute.running import RunSettings
 from generators.findings.inputs import RUN
-from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, assumed_speed
+from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, THREADS, assumed_speed
 
 AT_ONCE = 16  # concurrent requests to the hub, one per model
 # Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations
@@ -133,7 +133,7 @@ def _of_weights(a: Architecture) -> float:
 def _of_runs(a: Architecture, numbers: int, budgeted: int, settings: RunSettings) -> float:
     """Return the seconds of all runs: as many as fit the budget, but no fewer than findings need."""
     window, vocab = min(memory.WINDOW, a.n_ctx or memory.WINDOW), a.vocab_size or 0
-    affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / (2 * window * max(1, budgeted))
+    affordable = settings.budget_s * assumed_speed(settings.device) / (2 * window * max(1, budgeted))
     fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
     windows = min(sum(finding.passes for finding in FINDINGS), max(fewest, affordable))
     prompts = (ASKED_SHARE * vocab + ASKED) * FORMS * PROMPT / window if a.causal else 0
@@ -146,7 +146,7 @@ def _of_runs(a: Architecture, numbers: int, budgeted: int, settings: RunSettings
 def _speed(device: str) -> float:
     """Return the approximate floating point operations per second of a running model, on one thread or a GPU."""
     if device != "cpu":
-        return assumed_speed(device, THREADS)
+        return assumed_speed(device)
     matrix = np.ones((SIDE, SIDE), np.float32)
     with threadpool_limits(THREADS):
         took = min(timeit.repeat(lambda: matrix @ matrix, number=1, repeat=TRIES, timer=time.thread_time))

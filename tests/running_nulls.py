@@ -115,7 +115,6 @@ def untrained(seed: int) -> Inputs:
         position_tensor="transformer.wpe.weight",
         first_row=0,
         device="cpu",
-        threads=1,
         budget_s=3600,
         largest_batch=WINDOWS,
     )

@@ -61,9 +61,10 @@ def seed_of(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
 
 
-def states_about(center: Array | float, seed: int) -> Callable[[int, Array], Array]:
-    """Return hidden states that are drawn for each stage, about the same center."""
-    return lambda stage, ids: np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + center
+def states_about(center: Array, seed: int) -> Callable[[int, Array], Array]:
+    """Return hidden states that are drawn for each stage, about the same center, (d,) or (n, d)."""
+    d = center.shape[-1]
+    return lambda stage, ids: np.random.default_rng([seed, stage]).standard_normal((*ids.shape, d)) + center
 
 
 def pairs_at_random(rng: np.random.Generator) -> Verdicts:

@@ -32,7 +32,6 @@ LIBRARIES = ("torch", "transformers", "tokenizers")
 # Files read to run a checkpoint, besides the tensors; without tokenizer.json also older files.
 READ = (CONFIG, run_text.TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
 DEVICES = ("cpu", "cuda", "auto")
-THREADS = 1
 GIB = 1 << 30
 NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
 NOT_NOW = "couldn't be downloaded."
@@ -61,7 +60,7 @@ class RunSettings:
 
     @property
     def operations(self) -> str:
-        return f"{self.budget_s * assumed_speed(self.device, THREADS):.6e}"
+        return f"{self.budget_s * assumed_speed(self.device):.6e}"
 
 
 AS_USUAL = RunSettings()
@@ -195,7 +194,6 @@ def _opened_in(
         position_tensor=name,
         first_row=first_row,
         device=device,
-        threads=THREADS,
         text=text,
         tensors=tensors,
         remember=partial(_remembered, files, checkpoint),

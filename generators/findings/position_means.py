@@ -1,5 +1,6 @@
 """Mean hidden states by position, of folds of windows, at one stage of the stream."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -7,6 +8,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.findings.running import FOLDS
+from generators.maths.resampling import jackknife
 
 
 @dataclass(kw_only=True)
@@ -47,6 +49,10 @@ class PositionMeans:
         curves = (self.sums[i::2, self.text].sum(axis=0, dtype=np.float64) / counts[i::2].sum() for i in (0, 1))
         even, odd = (curve - curve.mean(axis=0) for curve in curves)
         return even, odd
+
+    def interval(self, whole: float, without: Callable[[int], float]) -> tuple[float, float]:
+        """Return the 95 % interval of a statistic of all windows, `without` those of each fold in turn."""
+        return jackknife(np.array([without(fold) for fold in range(FOLDS)]), whole, self.counts())
 
 
 def without_fold(by_fold: Array, fold: int | None) -> Array:

@@ -3,6 +3,7 @@
 By constants and not by a clock, so that the same settings choose the same windows of text every time.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from generators.base.architecture import Architecture
@@ -11,6 +12,7 @@ from generators.runner.errors import CannotRunError
 FLOAT_BYTES = 4  # everything is run in float32
 BATCH_BYTES = 128 * 2**20  # that the largest arrays of a batch may take; small enough to stay near the processor
 KEPT_BYTES = 384 * 2**20  # of states; further windows are run whenever they are asked for
+THREADS = 1  # of torch: two give the same bits and hardly help; parallel jobs do
 MINUTE = 60.0
 DEFAULT_BUDGET_S = 10 * MINUTE  # for all runs of one model
 FEWEST_WINDOWS = 8  # always run: an interval over fewer windows says nothing
@@ -18,9 +20,8 @@ FEWEST_WINDOWS = 8  # always run: an interval over fewer windows says nothing
 ASSUMED_SPEED = {"cpu": 2.5e10, "cuda": 2e12}
 
 
-def assumed_speed(device: str, threads: int) -> float:
-    kind = device.partition(":")[0]
-    return ASSUMED_SPEED[kind] * (threads if kind == "cpu" else 1)
+def assumed_speed(device: str) -> float:
+    return ASSUMED_SPEED[device.partition(":")[0]]
 
 
 def affordable(count: int, operations: float, budget_s: float, speed: float) -> int:
@@ -42,11 +43,10 @@ def operations(model: Any, architecture: Architecture, length: int, *, predicts:
 def chosen_device(wanted: str) -> str:
     if wanted == "cpu":
         return "cpu"
-    try:
+    there = False
+    with suppress(ImportError):
         import torch
-    except ImportError:
-        there = False
-    else:
+
         there = torch.cuda.is_available()
     if wanted == "cuda" and not there:
         raise CannotRunError("There is no GPU here that torch can use.")

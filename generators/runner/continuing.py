@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy import ndarray as Array
 
 SAME = 1e-3  # largest difference of logits that are the same, relative to the largest logit
 TOKENS = 256  # run at once of rows that continue a beginning
-LAST_ONLY = "logits_to_keep"
 
 
 def common_beginning(ids: Int[Array, "rows n"]) -> tuple[int, Bool[Array, " rows"]]:
@@ -26,33 +26,26 @@ def common_beginning(ids: Int[Array, "rows n"]) -> tuple[int, Bool[Array, " rows
 
 
 def last_logits(model: Any, batch: Any, **options: Any) -> Any:
-    only = {LAST_ONLY: 1} if LAST_ONLY in inspect.signature(model.forward).parameters else {}
+    only = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
     return model(input_ids=batch, **options, **only).logits[:, -1]
 
 
-class Beginning:
-    """What a causal model computed of a row of tokens (1, m), for rows that begin with them."""
+def continued_from(model: Any, rows: Any, length: int) -> Callable[[Any], Any] | None:
+    """Return `last_logits` of rows that begin with the `length` tokens that these share, which are run here.
 
-    def __init__(self, model: Any, tokens: Any) -> None:
-        self._model, self.length = model, tokens.shape[1]
-        self._past = model(input_ids=tokens, use_cache=True).past_key_values
-
-    def last_logits(self, batch: Any) -> Any:
-        """Return the logits after the last token of rows (rows, n) that begin with these tokens."""
-        past = copy.deepcopy(self._past)  # a run adds to it
-        past.batch_repeat_interleave(len(batch))
-        return last_logits(self._model, batch[:, self.length :], past_key_values=past, use_cache=True)
-
-
-def beginning_of(model: Any, rows: Any, length: int) -> Beginning | None:
-    """Return the first `length` tokens of rows that share them, None where the model can't continue from them.
-
-    Whether it can is tried: architectures differ in what they cache and in how they count positions after it.
+    None where the model can't continue from them, which is tried: architectures differ in what they cache and in how
+    they count positions after it.
     """
     try:
-        found = Beginning(model, rows[:1, :length])
-        continued = found.last_logits(rows)
+        shared = model(input_ids=rows[:1, :length], use_cache=True).past_key_values
+
+        def continued(batch: Any) -> Any:
+            past = copy.deepcopy(shared)  # a run adds to it
+            past.batch_repeat_interleave(len(batch))
+            return last_logits(model, batch[:, length:], past_key_values=past, use_cache=True)
+
+        tried = continued(rows)
     except Exception:  # transformers raises all kinds of errors
         return None
     whole = last_logits(model, rows, use_cache=False)
-    return found if float((continued - whole).abs().max()) <= SAME * float(whole.abs().max()) else None
+    return continued if float((tried - whole).abs().max()) <= SAME * float(whole.abs().max()) else None

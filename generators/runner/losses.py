@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,53 +21,34 @@ MASK_SEED = 20231115
 RunBatches = Callable[[Int[Array, "windows n"], Callable[[int, Any], None]], None]
 
 
-class NextToken:
-    """Nats that the next token costs, a mean over each window."""
+class PredictedTokens:
+    """Nats that tokens cost, a mean over each window: the next ones of causal models, else masked ones.
 
-    unit = "nats per token"
+    Every window has the same number of masked tokens, always the same ones.
+    """
 
-    def __init__(self, run_logits: RunBatches, windows: Windows) -> None:
-        self._run_logits, self._ids = run_logits, windows.ids
+    def __init__(self, run_logits: RunBatches, windows: Windows, *, causal: bool) -> None:
+        self._run_logits, self._ids, self._given = run_logits, windows.ids, windows.ids
+        self._masked: Bool[Array, "windows n"] | None = None
+        self.unit = "nats per token" if causal else "nats per masked token"
+        if not causal:
+            if windows.mask_id is None:
+                raise CannotRunError("The tokenizer names no mask token.")
+            self._masked = masked_places(windows)
+            self._given = np.where(self._masked, windows.mask_id, windows.ids)
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        ids = torch.from_numpy(self._ids.astype(np.int64))
-        losses = np.empty(len(ids))
+        losses = np.empty(len(self._ids))
 
         def measure(begin: int, logits: Any) -> None:
             at = slice(begin, begin + len(logits))
-            wanted = ids[at, 1:].to(logits.device)
-            costs = _costs(begin, logits[:, :-1].flatten(0, 1), wanted.flatten(), see)
-            losses[at] = costs.reshape(wanted.shape).mean(axis=1, dtype=np.float64)
-
-        self._run_logits(self._ids, measure)
-        return losses
-
-
-class MaskedTokens:
-    """Nats that masked tokens cost, a mean over those of each window; always the same ones."""
-
-    unit = "nats per masked token"
-
-    def __init__(self, run_logits: RunBatches, windows: Windows) -> None:
-        if windows.mask_id is None:
-            raise CannotRunError("The tokenizer names no mask token.")
-        self._run_logits, self._ids = run_logits, windows.ids
-        self._masked = masked_places(windows)
-        self._given = np.where(self._masked, windows.mask_id, windows.ids)
-
-    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        ids, masked = torch.from_numpy(self._ids.astype(np.int64)), torch.from_numpy(self._masked)
-        losses = np.empty(len(ids))
-
-        def measure(begin: int, logits: Any) -> None:
-            at = slice(begin, begin + len(logits))
-            there = masked[at].to(logits.device)
-            costs = _costs(begin, logits[there], ids[at].to(logits.device)[there], see)
-            counts = self._masked[at].sum(axis=1)
-            ends = np.cumsum(counts)
-            parts = zip(range(begin, begin + len(counts)), ends - counts, ends, strict=True)
-            for window, first, last in parts:
-                losses[window] = costs[first:last].mean(dtype=np.float64)
+            ids = torch.from_numpy(self._ids[at].astype(np.int64)).to(logits.device)
+            if self._masked is None:
+                predictions, wanted = logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten()
+            else:
+                there = torch.from_numpy(self._masked[at]).to(logits.device)
+                predictions, wanted = logits[there], ids[there]
+            losses[at] = _costs(begin, predictions, wanted, see).reshape(len(ids), -1).mean(axis=1, dtype=np.float64)
 
         self._run_logits(self._given, measure)
         return losses
@@ -112,23 +94,15 @@ class StoredLoss:
         if see is not None:
             return self._loss.per_window(see)
         file = self._folder / f"{self._count}.npy"
-        found = _read(file)
-        if found is not None:
-            self._passed(len(found))
-            return found
+        with suppress(OSError, ValueError, EOFError):
+            stored: Array = np.load(file, allow_pickle=False)
+            self._passed(len(stored))
+            return stored
         found = self._loss.per_window()
         buffer = io.BytesIO()
         np.save(buffer, found, allow_pickle=False)
         replace_file(file, buffer.getvalue())
         return found
-
-
-def _read(file: Path) -> Float[Array, " windows"] | None:
-    try:
-        found: Array = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return found
 
 
 def masked_places(windows: Windows) -> Bool[Array, "windows n"]:

@@ -7,7 +7,7 @@ from functools import partial
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray as Array
 from safetensors import SafetensorError, safe_open
@@ -138,19 +138,26 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, t
 
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    load = _from_pretrained if tensors is None else partial(_from_tensors, tensors)
+
+    def load(kind: Any) -> tuple[Any, set[str]]:
+        """Return a model and the names of the tensors that it needs and the files lack."""
+        if tensors is not None:
+            return _complete(config, partial(_from_tensors, tensors, kind, config))
+        made = partial(kind.from_pretrained, str(folder), use_safetensors=True, local_files_only=True)
+        return _complete(config, made)
+
     if architecture.family == WHISPER:
-        model, absent = load(transformers.AutoModelForSpeechSeq2Seq, folder, config)
+        model, absent = load(transformers.AutoModelForSpeechSeq2Seq)
         model = model if absent else hearing_silence(model)
     elif architecture.causal:
-        model, absent = load(transformers.AutoModelForCausalLM, folder, config)
+        model, absent = load(transformers.AutoModelForCausalLM)
     else:
         try:
-            model, absent = load(transformers.AutoModelForMaskedLM, folder, config)
+            model, absent = load(transformers.AutoModelForMaskedLM)
         except CannotRunError:
-            model, absent = None, {""}
+            absent = {""}
         if absent:  # missing from the head or the model: opening it without a head shows which
-            model, absent = load(transformers.AutoModel, folder, config)
+            model, absent = load(transformers.AutoModel)
     if absent:
         raise CannotRunError(f"The model can't be run: the checkpoint lacks {first(sorted(absent), NAMED)}.")
     return model
@@ -177,31 +184,21 @@ def _fuse_activations(model: Any) -> None:
     import torch
     from transformers.activations import NewGELUActivation
 
-    for module in list(model.modules()):
-        for name, child in module.named_children():
-            if isinstance(child, NewGELUActivation):
-                setattr(module, name, torch.nn.GELU("tanh"))
+    for name, module in list(model.named_modules()):
+        if isinstance(module, NewGELUActivation):
+            model.set_submodule(name, torch.nn.GELU("tanh"))
 
 
-def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """Return a model and the names of the tensors that it needs and the files lack."""
-    return _complete(config, partial(kind.from_pretrained, str(folder), use_safetensors=True, local_files_only=True))
-
-
-def _from_tensors(tensors: Tensors, kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
+def _from_tensors(tensors: Tensors, kind: Any, config: Mapping[str, Any], **options: Any) -> Any:
     import torch
     import transformers
 
-    def load(**options: Any) -> tuple[Any, Any]:
-        settings = transformers.AutoConfig.for_model(**config)
-        state = {name: torch.from_numpy(tensor) for name, tensor in tensors.each()}
-        made = kind._model_mapping[type(settings)].from_pretrained(None, config=settings, state_dict=state, **options)
-        return cast("tuple[Any, Any]", made)
-
-    return _complete(config, load)
+    settings = transformers.AutoConfig.for_model(**config)
+    state = {name: torch.from_numpy(tensor) for name, tensor in tensors.each()}
+    return kind._model_mapping[type(settings)].from_pretrained(None, config=settings, state_dict=state, **options)
 
 
-def _complete(config: Mapping[str, Any], load: Callable[..., tuple[Any, Any]]) -> tuple[Any, set[str]]:
+def _complete(config: Mapping[str, Any], load: Callable[..., Any]) -> tuple[Any, set[str]]:
     import torch
     import transformers
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
-from scipy.special import entr
 from typing_extensions import TypedDict
 
 from generators.runner import budget
@@ -72,21 +71,14 @@ def start_token(config: Any, vocab_size: int) -> int:
     return found[0]
 
 
-def entropy(ids: Int[Array, " tokens"]) -> float:
-    """Return the entropy of a text's token frequencies, in nats.
-
-    >>> round(entropy(np.array([0, 0, 1, 1])), 4)
-    0.6931
-    """
-    return float(entr(np.bincount(ids) / len(ids)).sum())
-
-
 def _known(run: Any, shipped: TokenizedText) -> TextChoice:
+    from scipy.stats import entropy
+
     windows = shipped.windows(_affordable(run, MOST_WINDOWS), window_length(run.architecture.n_ctx), SEED)
     loss = float(run.unstored_loss(windows).per_window().mean())
     if not np.isfinite(loss):
         raise CannotRunError("The model can't be run on text: what it predicts is not a number.")
-    found = TextChoice(loss=loss, entropy=entropy(shipped.ids), start=0, ids=None)
+    found = TextChoice(loss=loss, entropy=float(entropy(np.bincount(shipped.ids))), start=0, ids=None)
     if found["loss"] >= found["entropy"] and run.architecture.causal:
         text = written_by(run)
         found |= {"start": text.before[0], "ids": text.ids.tolist()}

@@ -173,17 +173,15 @@ def _in_mask(config: Any, places: Any) -> Any:
 
 
 def _with_ids(places: Any) -> Any:
+    def like(before: Any) -> Any:
+        return places[: before.shape[-1]].to(before.device).expand(before.shape)
+
     def replace(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if "position_ids" in kwargs:
-            before = kwargs["position_ids"]
-            return args, {**kwargs, "position_ids": _like(places, before)}
-        return (args[0], _like(places, args[1]), *args[2:]), kwargs
+            return args, {**kwargs, "position_ids": like(kwargs["position_ids"])}
+        return (args[0], like(args[1]), *args[2:]), kwargs
 
     return replace
-
-
-def _like(places: Any, before: Any) -> Any:
-    return places[: before.shape[-1]].to(before.device).expand(before.shape)
 
 
 def _with_distances(argument: str, places: Any) -> Any:

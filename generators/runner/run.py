@@ -32,7 +32,7 @@ from generators.runner import budget, changing, continuing, modules, watching
 from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.kept import KeptLoss
-from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
+from generators.runner.losses import Drift, PredictedTokens, StoredLoss
 from generators.runner.own_samples import TextChoice, known_text, written_by
 from generators.runner.positions import find_positions
 from generators.runner.shared import BEFORE, SharedStates
@@ -52,7 +52,6 @@ class OpenedModel:
         position_tensor: the name of the tensor that holds the position embedding, by the family's table; None for
             models without one.
         first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
-        threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
         budget_s: what a finding may take, by which it chooses how many windows it reads.
     """
 
@@ -65,14 +64,13 @@ class OpenedModel:
         position_tensor: str | None = None,
         first_row: int = 0,
         device: str,
-        threads: int = 1,
         budget_s: float = budget.DEFAULT_BUDGET_S,
         text: TokenizedText | None = None,
         largest_batch: int = LARGEST_BATCH,
         remember: Remember = lambda make: make(),
     ) -> None:
         self.architecture, self.remember = architecture, remember
-        self.device, self.threads, self.largest_batch = device, threads, largest_batch
+        self.device, self.largest_batch = device, largest_batch
         self._folder, self._text = folder, text
         self.encode = cache(partial(encode, folder))  # each call opens the tokenizer
         self._model, self.config = model, model.config
@@ -99,13 +97,12 @@ class OpenedModel:
             "transformers": metadata.version("transformers"),
             "dtype": "float32",
             "device": self.device,
-            "threads": str(self.threads),
+            "threads": str(budget.THREADS),
         }
 
     @property
     def position_kind(self) -> PositionKind | None:
-        found = self._positions
-        return None if found is None else found.kind
+        return self._positions.kind if self._positions else None
 
     @property
     def bos(self) -> int | None:
@@ -120,14 +117,12 @@ class OpenedModel:
 
     @cached_property
     def text(self) -> TokenizedText:
-        text = self.shipped
+        text, done = self.shipped, self._done
         unjudged = not self.predicts or (not self.architecture.causal and text.mask_id is None)
-        if unjudged or text.carried:
-            return text
-        done = self._done
-        found = known_text(self, text)
-        self._done = done  # choosing a text is not part of a finding's progress
-        return found
+        if not unjudged and not text.carried:
+            text = known_text(self, text)
+            self._done = done  # choosing a text is not part of a finding's progress
+        return text
 
     @cached_property
     def own_samples(self) -> TokenizedText:
@@ -148,7 +143,7 @@ class OpenedModel:
         return found
 
     def affordable(self, count: int, length: int, passes: float) -> int:
-        speed = budget.assumed_speed(self.device, self.threads)
+        speed = budget.assumed_speed(self.device)
         found = budget.affordable(count, self.operations(length) * passes, self.budget_s, speed)
         self.was_cut |= found < count
         return found
@@ -179,29 +174,29 @@ class OpenedModel:
         """Call `see` with rows and the logits after their last tokens; what most rows begin with is run once."""
         self._check_head()
         length, alike = continuing.common_beginning(ids)
-        begun = self._beginning(ids[alike][-2:], length)
-        alike &= begun is not None
+        continued = None
+        if length >= ids.shape[1] // 2:
+            with self._computing():
+                continued = continuing.continued_from(self._model, self._tokens(ids[alike][-2:]), length)
+        alike &= continued is not None
         whole = partial(continuing.last_logits, self._model, **self._options())
         rest = max(self.largest_batch, continuing.TOKENS // (ids.shape[1] - length))
-        for rows, last, most in (
-            (alike, begun.last_logits if begun else whole, rest),
-            (~alike, whole, self.largest_batch),
-        ):
+        for rows, last, most in ((alike, continued or whole, rest), (~alike, whole, self.largest_batch)):
             places = np.flatnonzero(rows)
             for begin, batch in self._batches(ids[places], self._row_bytes(ids.shape[1]), most):
                 see(places[begin : begin + len(batch)], last(batch).cpu().numpy())
 
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         """Call `see` with the first window of every batch and its last hidden states, a tensor on the device."""
-        for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
+        for begin, batch in self._batches(ids):
             see(begin, self._base_states(batch))
 
     def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         self._check_head()
-        wide = self._base_bytes(ids.shape[1]) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
+        of_logits = 3 * FLOAT_BYTES * ids.shape[1] * (self.architecture.vocab_size or 0)
         changed = max(self._shared.changes, default=BEFORE) > BEFORE  # else all blocks are run anyway
         part = self._shared.part(ids, [len(self._blocks) - 1]) if changed else range(0)
-        for begin, batch in self._batches(ids, wide):
+        for begin, batch in self._batches(ids, of_logits):
             with self._shared.only(part, ids[begin : begin + len(batch)]) if changed else nullcontext():
                 see(begin, self._model(input_ids=batch, **self._options()).logits)
 
@@ -237,7 +232,7 @@ class OpenedModel:
             if stage != returned:
                 see(stage, begin, states)
 
-        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids.shape[1])), show)
+        self._shared.each_stage(ids, self._batches(ids), show)
 
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
         """Call `see` with a layer, the first window of the batch, and what the layer's MLP writes, (windows, n, d).
@@ -253,7 +248,7 @@ class OpenedModel:
             see(layer, first, output.detach().reshape(shape).cpu().numpy())
 
         with watching.outputs(found, wrote):
-            for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
+            for begin, batch in self._batches(ids):
                 first = begin
                 self._base_states(batch)
         return True
@@ -281,7 +276,7 @@ class OpenedModel:
         part = self._shared.part(ids, wanted)
         run = self._shared.run if len(part) == len(self._blocks) else lambda _, batch: self._base_states(batch)
         with watching.attention(self._blocks, looked, part, scores=scores) as end:
-            for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):
+            for begin, batch in self._batches(ids):
                 at, rows = begin, ids[begin : begin + len(batch)]
                 with self._shared.only(part, rows):
                     run(rows, batch)
@@ -298,7 +293,7 @@ class OpenedModel:
 
         try:
             with watching.compared(self._base, compared):
-                for begin, batch in self._batches(ids, self._base_bytes(ids.shape[1])):  # noqa: B007 (`compared` reads it)
+                for begin, batch in self._batches(ids):  # noqa: B007 (`compared` reads it)
                     layer = 0
                     self._base_states(batch)
         except CannotRunError:
@@ -322,10 +317,8 @@ class OpenedModel:
             change = found.rows(rows)
         elif ids is not None:
             change = found.ids(ids)
-        elif rotations is not None:
-            change = found.rotations(rotations)
         else:
-            raise ValueError("rows, ids or rotations are to be given")
+            change = found.rotations(rotations or Rotations())
         with self._shared.changed_from(BEFORE, change):
             yield
 
@@ -359,7 +352,7 @@ class OpenedModel:
             if stage != last:  # that is after the final norm; what the last block returns comes next
                 sums[min(stage, last)] += states.sum(axis=0, dtype=np.float64)
 
-        self._shared.each_stage(ids, self._batches(ids, self._base_bytes(ids.shape[1])), add)
+        self._shared.each_stage(ids, self._batches(ids), add)
         return sums / len(ids)
 
     # Running
@@ -367,19 +360,12 @@ class OpenedModel:
     def unstored_loss(self, windows: Windows) -> WindowLoss:
         if not self.predicts:
             return Drift(self.states_on_device, windows)
-        kind = NextToken if self.architecture.causal else MaskedTokens
-        loss = kind(self.logits_on_device, windows)
+        loss = PredictedTokens(self.logits_on_device, windows, causal=self.architecture.causal)
         return KeptLoss(loss, windows, self._known_losses, lambda: bool(self._shared.changes), self._pass)
 
     def _check_head(self) -> None:
         if not self.predicts:
             raise CannotRunError("This checkpoint has no head that predicts tokens.")
-
-    def _beginning(self, rows: Int[Array, "rows n"], length: int) -> continuing.Beginning | None:
-        if length < rows.shape[1] // 2:
-            return None
-        with self._computing():
-            return continuing.beginning_of(self._model, self._tokens(rows), length)
 
     def _tokens(self, ids: Int[Array, "rows n"]) -> Any:
         return self._as_it_is(ids.astype(np.int64))
@@ -417,18 +403,18 @@ class OpenedModel:
     def _base_states(self, batch: Any) -> Any:
         return self._base(input_ids=batch, **self._options()).last_hidden_state
 
-    def _base_bytes(self, n: int) -> int:
-        return FLOAT_BYTES * n * (3 * self.architecture.n_head * n + 12 * self.architecture.d_model)
-
     def _row_bytes(self, n: int) -> int:
-        """Return the bytes of a row of n tokens of which keys and values are kept, and one row of logits."""
+        """Return the bytes of keys and values of n tokens, and of one row of logits."""
         a = self.architecture
         past = 2 * a.n_layer * (a.n_kv_head or a.n_head) * a.d_head * n
-        return self._base_bytes(n) + FLOAT_BYTES * (past + 3 * (a.vocab_size or 0))
+        return FLOAT_BYTES * (past + 3 * (a.vocab_size or 0))
 
     def _batches(
-        self, ids: Int[Array, "windows n"], window_bytes: int, most: int | None = None
+        self, ids: Int[Array, "windows n"], more_bytes: int = 0, most: int | None = None
     ) -> Iterator[tuple[int, Any]]:
+        """Yield batches of windows, as large as attention, states and `more_bytes` of each allow."""
+        n, a = ids.shape[1], self.architecture
+        window_bytes = FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model) + more_bytes
         size = max(1, min(most or self.largest_batch, BATCH_BYTES // window_bytes))
         with self._computing():
             for begin in range(0, len(ids), size):
@@ -439,7 +425,7 @@ class OpenedModel:
     @contextmanager
     def _computing(self) -> Iterator[None]:
         threads = torch.get_num_threads()
-        torch.set_num_threads(self.threads)
+        torch.set_num_threads(budget.THREADS)
         try:
             with torch.inference_mode():
                 yield

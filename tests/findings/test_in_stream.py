@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.findings import FINDINGS
+from generators.findings import FINDINGS, plantings
 from generators.findings.positional import stream_of
 from generators.findings.sizes import InStream
 from tests import synthetic
@@ -57,14 +57,13 @@ def test_positions_and_tokens_add_up_to_what_the_model_makes_of_their_sum(real):
     np.testing.assert_allclose(mine / size + entering(np.zeros((1, P.shape[1]))), entering(added), atol=1e-5)
 
 
-def narrow(seed=0):
-    rng = np.random.default_rng(seed)
-    weights = synthetic.gaussian_weights(ARCH, seed)
+def narrow():
+    rng = np.random.default_rng(0)
+    weights = synthetic.gaussian_weights(ARCH, 0)
     del weights["blocks.0.ln1.gain"], weights["blocks.0.ln1.bias"]  # the projection is between it and attention
-    t = np.linspace(0, 8 * np.pi, N)  # a curve, so that there is something to read
-    curve = np.stack([np.sin(t), np.cos(t)], axis=1) @ rng.standard_normal((2, E))
+    P = plantings.embed(plantings.coil(N, 4), E, noise=0.1)  # a curve, so that there is something to read
     return weights | {
-        "position_embedding": (curve + 0.1 * rng.standard_normal((N, E))).astype(np.float32),
+        "position_embedding": P.astype(np.float32),
         "token_embedding": weights["token_embedding"][:, :E],
         "embedding_norm.gain": (1 + 0.2 * rng.standard_normal(E)).astype(np.float32),
         "embedding_norm.bias": rng.standard_normal(E).astype(np.float32),
@@ -92,17 +91,12 @@ def test_findings_say_of_narrow_embeddings_what_they_say_of_what_enters(name):
 
 
 def same(mine, theirs):
-    if isinstance(mine, dict):
-        assert mine.keys() == theirs.keys()
-        for key in mine:
+    if isinstance(mine, dict | list):
+        assert len(mine) == len(theirs)
+        for key in mine if isinstance(mine, dict) else range(len(mine)):
             same(mine[key], theirs[key])
-    elif isinstance(mine, list):
-        for a, b in zip(mine, theirs, strict=True):
-            same(a, b)
-    elif isinstance(mine, float):
-        assert mine == pytest.approx(theirs, rel=1e-3, abs=1e-4)
     else:
-        assert mine == theirs
+        assert mine == (pytest.approx(theirs, rel=1e-3, abs=1e-4) if isinstance(mine, float) else theirs)
 
 
 def test_the_norm_of_narrow_embeddings_is_passed():

@@ -9,6 +9,7 @@ from generators.findings.position_line.measure import PositionSums, channel_shar
 from generators.findings.running import FOLDS
 from tests import synthetic
 from tests.findings.stand_in import measure_run
+from tests.stand_in_nulls import states_about
 
 N, D, LAYERS = 60, 112, 2
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
@@ -21,15 +22,9 @@ def measured(states, costs, **weights):
     return measure_run(FINDING, ARCH, None, weights, states=states, costs=costs, affords=128)
 
 
-def noise(stage, ids, seed=0, channels=D):
-    return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, channels))
-
-
 def planted(strength, direction):
     """Return a stream in which position is a straight line in a direction, `strength` times as large as noise."""
-    along = np.linspace(-1.7, 1.7, N)[:, None] * direction * strength
-
-    return lambda stage, ids: noise(stage, ids) + along
+    return states_about(np.linspace(-1.7, 1.7, N)[:, None] * direction * strength, 0)
 
 
 def costs_of(seed, needed=None):
@@ -62,7 +57,7 @@ def test_a_line_across_all_channels_has_none_that_carries_it_and_a_circle_is_no_
     assert [claims[name].verdict for name in CLAIMS] == ["holds", "fails", "untested"]
     angle = np.linspace(0, 2 * np.pi, N)[:, None]
     circle = 10 * (np.cos(angle) * np.eye(D)[0] + np.sin(angle) * np.eye(D)[1])
-    claims = claims_of(measured(lambda stage, ids: noise(stage, ids) + circle, costs_of(2)))
+    claims = claims_of(measured(states_about(circle, 0), costs_of(2)))
     assert claims["position-is-a-line"].verdict == "fails"
 
 
@@ -74,8 +69,8 @@ def test_a_channel_is_needed_if_it_costs_more_than_the_others(needed):
 
 def nothing(seed):
     """Return what is measured where there is nothing to find: random walks, and costs that any channel has."""
-    walk = np.random.default_rng(seed).standard_normal((N, D)).cumsum(axis=0)
-    return measured(lambda stage, ids: noise(stage, ids, seed) + walk, costs_of(seed))
+    walk = synthetic.random_walk(N, D, seed)
+    return measured(states_about(walk, seed), costs_of(seed))
 
 
 def test_few_channels_leave_the_need_untested():

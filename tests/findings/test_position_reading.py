@@ -15,21 +15,25 @@ TURNS = 4
 Q, K = "blocks.0.attn.q", "blocks.0.attn.k"
 
 
-def weights_of(seed=0, turns=TURNS):
+def weights_of(turns=TURNS):
     """Return Gaussian weights in which positions lie on a helix without outliers."""
-    P = plantings.embed(plantings.coil(N, turns), D, noise=0.02, seed=seed)
-    return {**synthetic.gaussian_weights(ARCH, seed), "position_embedding": P.astype(np.float32)}
+    P = plantings.embed(plantings.coil(N, turns), D, noise=0.02)
+    return {**synthetic.gaussian_weights(ARCH, 0), "position_embedding": P.astype(np.float32)}
 
 
 def measure(weights, arch=ARCH):
     return synthetic.measure(FINDING, weights, arch)
 
 
+def components(weights):
+    P = weights["position_embedding"].astype(float)
+    P = P - P.mean(axis=1, keepdims=True)
+    return np.linalg.svd(P - P.mean(axis=0), full_matrices=False)
+
+
 def reading(weights, degrees_back, heads=range(HEADS)):
     """Let heads compare the helix with the place so many degrees behind it, and read nothing else."""
-    P = weights["position_embedding"].astype(float)
-    centred = (P - P.mean(axis=1, keepdims=True)) - (P - P.mean(axis=1, keepdims=True)).mean(axis=0)
-    scores, lengths, axes = np.linalg.svd(centred, full_matrices=False)
+    scores, lengths, axes = components(weights)
     sense = np.sign(forms.net_turns(scores * lengths))
     width, angle = D // HEADS, np.radians(degrees_back) * sense
     rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
@@ -43,13 +47,9 @@ def reading(weights, degrees_back, heads=range(HEADS)):
 
 def scores_of(weights, head):
     """Return the part of a head's scores that positions alone decide, on the eight leading components."""
-    gain = weights["blocks.0.ln1.gain"].astype(float)
-    P = weights["position_embedding"].astype(float)
-    P = P - P.mean(axis=1, keepdims=True)
-    P = P - P.mean(axis=0)
-    U, s, Vt = np.linalg.svd(P, full_matrices=False)
+    U, s, Vt = components(weights)
     X = (U[:, :8] * s[:8]) @ Vt[:8]
-    normed = (X - X.mean(axis=1, keepdims=True)) * gain
+    normed = (X - X.mean(axis=1, keepdims=True)) * weights["blocks.0.ln1.gain"].astype(float)
     columns = slice(head * D // HEADS, (head + 1) * D // HEADS)
     return (normed @ weights[Q][:, columns]) @ (normed @ weights[K][:, columns]).T, U[:, :2]
 

@@ -16,10 +16,8 @@ ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=2)
 claims_of = partial(synthetic.by_id, FINDING)
 
 
-def helix(noise=0.0, dims=3):
-    angle = np.linspace(0, 4 * np.pi, N)
-    curve = np.column_stack([np.cos(angle), np.sin(angle), np.linspace(-1, 1, N)])[:, :dims]
-    return plantings.embed(curve, D, noise=noise)
+def helix(noise=0.0):
+    return plantings.embed(plantings.coil(N, 2), D, noise=noise)
 
 
 def measured(P, kind="table", **planted):

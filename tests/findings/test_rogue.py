@@ -8,6 +8,7 @@ from generators.findings.rogue.measure import isoscore, mean_cosine
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import measure_run
+from tests.stand_in_nulls import states_about
 
 N, D, V, LAYERS, CHANNEL = 40, 112, 400, 2, 7
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
@@ -17,12 +18,9 @@ claims_of = partial(synthetic.by_id, FINDING)
 
 
 def measured(offset, gains=None, E=None, seed=0):
-    def states(stage, ids):
-        return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + offset
-
     weights = {"token_embedding": np.random.default_rng([seed, 9]).standard_normal((V, D)) if E is None else E}
     weights |= {f"blocks.{i}.ln2.gain": np.ones(D) if gains is None else gains for i in range(LAYERS)}
-    return measure_run(FINDING, ARCH, None, weights, FREQUENCIES, states=states)
+    return measure_run(FINDING, ARCH, None, weights, FREQUENCIES, states=states_about(offset, seed))
 
 
 def with_a_rogue_channel():

@@ -18,13 +18,12 @@ from generators.maths.resampling import jackknife
 from tests import synthetic
 from tests.conftest import ROOT
 from tests.findings.stand_in import measure_run
+from tests.stand_in_nulls import states_about
 
 N, D, LAYERS = 100, 32, 4
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 claims_of = partial(synthetic.by_id, FINDING)
-
-
-P = plantings.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
+P = plantings.embed(synthetic.line(N), D, noise=0.1)
 
 
 def measured(shares, **weights):
@@ -229,11 +228,7 @@ def test_what_mlps_write_by_position_and_by_token():
 
 @pytest.mark.parametrize(("planted", "verdict"), [(10.0, "holds"), (0.0, "fails")])
 def test_a_mean_that_the_model_needs(planted, verdict):
-
-    def states(stage, ids):
-        return 0.2 + np.random.default_rng(stage).standard_normal((*ids.shape, D))
-
-    result = measure_run(FINDING, ARCH, P, needs_mean=planted, states=states)
+    result = measure_run(FINDING, ARCH, P, needs_mean=planted, states=states_about(np.full(D, 0.2), 0))
     found = result.metrics["mean_removed"]
     assert found["share"] == pytest.approx(0.04 / 1.04, abs=0.01)
     assert found["cost"] == pytest.approx((1 + planted) * 0.04 * D, rel=0.05)

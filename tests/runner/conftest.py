@@ -6,16 +6,9 @@ from typing import Any
 import pytest
 
 from generators.runner import open_model
-from generators.runner.kept import KeptStates
 from generators.runner.run import OpenedModel
+from generators.runner.shared import BEFORE
 from tests.runner.models import KINDS, Kind, architecture, write_model
-
-
-class Forgetful(dict[Any, Any]):
-    """Has nothing when asked."""
-
-    def __contains__(self, name: object) -> bool:
-        return False
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +24,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OpenedMode
         if name not in opened:
             folder = write_model(root / name, kind, head=name != "encoder")
             run = opened[name] = open_model(folder, architecture(kind, **changed), position_tensor=kind.tensor)
-            run._known_losses, run._shared._kept = Forgetful(), KeptStates(0)
+            run._shared.changes.append(BEFORE)  # as if it were changed all the time: nothing is kept then
         return opened[name]
 
     return open_once

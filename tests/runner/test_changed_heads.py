@@ -128,34 +128,16 @@ def test_queries_keys_and_values_are_those_that_give_attention(opened, turning, 
         np.testing.assert_allclose(weights / weights.sum(axis=-1, keepdims=True), looks[layer], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", TURNING)
-def test_all_pairs_turning_changes_nothing_and_none_removes_positions(turning, name):
-    (run, dim, _), ids, found = turning(name), random_ids(3, N_IDS), []
-    for how in (
-        {"rotations": Rotations(pairs=range(dim // 2))},
-        {"rotations": Rotations(pairs=[])},
-        {"ids": np.zeros(N_IDS)},
-    ):
-        with run.replaced(**how):
-            found.append(first_attention(run, ids))
-    np.testing.assert_array_equal(found[0], first_attention(run, ids))
-    np.testing.assert_allclose(found[1], found[2], atol=1e-6)
-
-
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_a_silenced_head_is_one_whose_output_weights_are_zero(opened, name):
-    run, ids = opened(name), random_ids(3, N_IDS)
+def test_a_silenced_head_is_one_whose_output_weights_are_zero(opened, anew, name):
+    run, other, ids = opened(name), anew(name), random_ids(3, N_IDS)
     before = last_states(run, ids)
     with run.silenced(1, [2]):
         silenced = last_states(run, ids)
     np.testing.assert_array_equal(last_states(run, ids), before)
-    weight = run._base.get_submodule(OUTPUTS[name]).weight
+    weight, width = other._base.get_submodule(OUTPUTS[name]).weight, D // HEADS
     inputs = weight if name == "gpt2" else weight.T  # Conv1D keeps the input first
-    width, stored = D // HEADS, weight.clone()
-    with torch.no_grad():
-        inputs[2 * width : 3 * width] = 0
-        expected = last_states(run, ids)
-        weight.copy_(stored)
-    np.testing.assert_allclose(silenced, expected, atol=1e-6)
+    inputs[2 * width : 3 * width] = 0
+    np.testing.assert_allclose(silenced, last_states(other, ids), atol=1e-6)
     assert np.abs(silenced - before).max() > 1e-4
     assert len(run._outputs) == LAYERS

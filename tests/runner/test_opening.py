@@ -61,7 +61,6 @@ REFUSED = {
     "unknown type": (change_config(model_type="helical"), "does not open the architecture 'helical'"),
     "pickle": (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "no safetensors"),
     "damaged": (lambda folder: os.truncate(folder / "model.safetensors", 100), "can't be read"),
-    "empty config": (put("config.json", b""), "config.json"),
     "a list": (put("config.json", b"[]"), "config.json"),
     "broken config": (put("config.json", b"{"), "config.json"),
     "quantised": (change_config(quantization_config={"bits": 4}), "quantised"),

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import transformers
 
-from generators.base.plain import content_digest
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 from generators.runner import CannotRunError, own_samples
 from tests.compute.harness import opened_in
@@ -75,21 +75,12 @@ def test_an_encoder_that_cannot_read_the_shipped_text_is_not_run_on_text(anew):
         _ = anew("bert").text
 
 
-def test_the_start_token_and_the_entropy_of_token_frequencies():
-    class Config:
-        bos_token_id, eos_token_id = 50256, 7
-
-        def get_text_config(self):
-            return self
-
-    config = Config()
+def test_the_start_token():
+    config = transformers.GPT2Config(bos_token_id=50256, eos_token_id=7)
     assert own_samples.start_token(config, 50257) == 50256
     assert own_samples.start_token(config, 60) == 7
     with pytest.raises(CannotRunError, match="no start token"):
         own_samples.start_token(config, 5)
-    ids = np.random.default_rng(0).integers(0, 256, 10**6)
-    assert own_samples.entropy(ids) == pytest.approx(np.log(256), abs=1e-3)
-    assert own_samples.entropy(np.zeros(9, int)) == 0
 
 
 def registered(name):
@@ -108,6 +99,4 @@ def test_samples_are_cached_by_the_weights_and_damaged_ones_are_made_again(monke
     for note in notes:
         note.write_text(note.read_text().replace("1", "2"))
     monkeypatch.setattr(own_samples, "written_by", lambda run: replace(first, ids=first.ids[:-1]))
-    again = registered("third-party/gpt2-basic-486").run.text
-    assert len(again.ids) == len(first.ids) - 1
-    assert content_digest(again.ids.tolist()) != content_digest(first.ids.tolist())
+    assert len(registered("third-party/gpt2-basic-486").run.text.ids) == len(first.ids) - 1

@@ -32,7 +32,7 @@ def removed(run):
 
 def test_times_are_those_of_the_command_and_a_gpu_has_time_for_more():
     assert options.DEFAULT_BUDGET * budget.MINUTE == budget.DEFAULT_BUDGET_S
-    of = {device: budget.affordable(10**9, 1e9, 60, budget.assumed_speed(device, 1)) for device in ("cpu", "cuda:0")}
+    of = {device: budget.affordable(10**9, 1e9, 60, budget.assumed_speed(device)) for device in ("cpu", "cuda:0")}
     assert of["cuda:0"] > 10 * of["cpu"]
 
 
@@ -150,10 +150,9 @@ def drifted(run, ids):
         return loss.per_window()
 
 
-@pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_two_threads_give_what_one_gives(opened, anew, name):
-    ids, threads = random_ids(5, N_IDS), torch.get_num_threads()
-    np.testing.assert_allclose(drifted(anew(name, threads=2), ids), drifted(opened(name), ids), atol=1e-6)
+def test_as_many_threads_are_there_as_before(opened):
+    threads = torch.get_num_threads()
+    last_states(opened("gpt2"), random_ids(5, N_IDS))
     assert torch.get_num_threads() == threads
 
 
@@ -192,29 +191,20 @@ def test_an_encoder_without_a_head_has_not_moved(opened):
         measured = loss.per_window()
     cosine = (before * after).sum(-1) / np.linalg.norm(before, axis=-1) / np.linalg.norm(after, axis=-1)
     np.testing.assert_allclose(measured, (1 - cosine).mean(axis=1), atol=1e-5)
-    with pytest.raises(CannotRunError, match="no head"):
-        run.logits(ids, lambda *_: None)
+    for shown in (run.logits, run.last_logits):
+        with pytest.raises(CannotRunError, match="no head"):
+            shown(ids, lambda *_: None)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_hidden_states_are_those_of_transformers(opened, name):
+def test_hidden_states_and_attention_are_those_of_transformers(opened, name):
     run, ids = opened(name), random_ids(3, N_IDS)
     with torch.inference_mode():
         batch = torch.from_numpy(ids.astype(np.int64))
-        expected = run._base(input_ids=batch, output_hidden_states=True).hidden_states
-    seen = by_stage(run.hidden_states, ids)
-    assert list(seen) == list(range(LAYERS + 1))
-    for stage, states in seen.items():
-        np.testing.assert_allclose(states, expected[stage].numpy(), atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_attention(opened, name):
-    run, ids = opened(name), random_ids(3, N_IDS)
-    future = np.triu(np.ones((N_IDS, N_IDS), bool), 1)
-    for weights in by_stage(run.attention, ids).values():
-        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
-        assert (weights[..., future] == 0).all() == run.architecture.causal
+        whole = run._base(input_ids=batch, output_hidden_states=True, output_attentions=True)
+    for shown, expected in ((run.hidden_states, whole.hidden_states), (run.attention, whole.attentions)):
+        for ours, theirs in zip(by_stage(shown, ids).values(), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-5)
 
 
 # Held channels
@@ -312,8 +302,8 @@ def test_it_is_what_findings_run(opened, name):
 # Interrupted
 
 
-def test_losses_that_were_measured_before_an_interruption_are_not_run_again(opened, tmp_path):
-    run, ids = opened("gpt2"), random_ids(9, N_IDS)
+def test_losses_that_were_measured_before_an_interruption_are_not_run_again(anew, monkeypatch, tmp_path):
+    run, ids = anew("gpt2"), random_ids(9, N_IDS)
     rows = [own_rows(run)[:N_IDS] * scale for scale in (1, 0.5, 0)]
     passed = []
 
@@ -332,17 +322,11 @@ def test_losses_that_were_measured_before_an_interruption_are_not_run_again(open
     with pytest.raises(KeyboardInterrupt):
         measure(tmp_path / "kept", stop=2)
     ran, forward = [], run._model.forward
-    run._model.forward = lambda **given: ran.append(1) or forward(**given)
-    try:
-        passed.clear()
-        again = measure(tmp_path / "kept")
-    finally:
-        run._model.forward = forward
-        run.begin(600)
-    batches = -(-len(ids) // run.largest_batch)
-    assert len(ran) == batches
+    monkeypatch.setattr(run._model, "forward", lambda **given: ran.append(1) or forward(**given))
+    passed.clear()
+    np.testing.assert_array_equal(measure(tmp_path / "kept"), whole)
+    assert len(ran) == -(-len(ids) // run.largest_batch)
     assert passed[-1] == pytest.approx(1.0)
-    assert all(np.array_equal(a, b) for a, b in zip(again, whole, strict=True))
 
 
 def test_a_damaged_file_of_an_unfinished_run_is_measured_again(opened, tmp_path):
@@ -355,5 +339,4 @@ def test_a_damaged_file_of_an_unfinished_run_is_measured_again(opened, tmp_path)
         run.begin(600, unfinished=tmp_path / "kept")
         found.append(run.loss(as_windows(ids)).per_window())
     run.begin(600)
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+    np.testing.assert_array_equal(found[1:], [found[0]] * 2)

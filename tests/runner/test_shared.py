@@ -1,10 +1,9 @@
 """What runs of one model share changes no number."""
 
-from contextlib import ExitStack
-
 import numpy as np
 import pytest
 
+from generators.runner import modules
 from generators.runner.kept import KeptStates
 from tests.runner.models import HEADS, KINDS, LAYERS, D, as_windows, by_stage, joined, random_ids
 
@@ -32,14 +31,15 @@ def attention_of(run, ids=IDS, layers=None):
 def blocks_run(run, measure):
     """Return how many windows each block was run on while something was measured."""
     counts = [0] * LAYERS
-    with ExitStack() as hooks:
-        for layer, block in enumerate(run._blocks):
-            inner = next(block.children())  # is called only where the block is run
 
-            def count(_, args, kwargs, layer=layer):
-                counts[layer] += (args[0] if args else kwargs["hidden_states"]).shape[0]
+    def counting(layer):
+        def count(_, args, kwargs):
+            counts[layer] += len(modules.given(args, kwargs))
 
-            hooks.callback(inner.register_forward_pre_hook(count, with_kwargs=True).remove)
+        inner = next(run._blocks[layer].children())  # is called only where the block is run
+        return inner.register_forward_pre_hook(count, with_kwargs=True)
+
+    with modules.hooked(map(counting, range(LAYERS))):
         measure()
     return counts
 
@@ -121,12 +121,10 @@ def test_a_model_whose_blocks_give_each_other_more_than_the_stream_is_run_whole(
     def unless_the_first_ran(_, args, output):
         return output if ran.pop() else output + 1
 
-    with ExitStack() as hooks:
-        ran.append(False)
-        inner = next(run._blocks[0].children())
-        hooks.callback(inner.register_forward_hook(lambda *_: ran.append(True)).remove)
-        hooks.callback(run._blocks[-1].register_forward_hook(unless_the_first_ran).remove)
-        with run.silenced(1, [0]):
-            assert run._shared._beside is None
-            ran.append(True)
-            assert blocks_run(run, lambda: joined(run.logits, IDS[:1])) == [1] * LAYERS
+    ran.append(False)
+    next(run._blocks[0].children()).register_forward_hook(lambda *_: ran.append(True))
+    run._blocks[-1].register_forward_hook(unless_the_first_ran)
+    with run.silenced(1, [0]):
+        assert run._shared._beside is None
+        ran.append(True)
+        assert blocks_run(run, lambda: joined(run.logits, IDS[:1])) == [1] * LAYERS

@@ -12,6 +12,7 @@ from tests.compute.harness import opened_in
 from tests.runner.models import BERT, LAYERS, D, Kind, by_stage, joined, last_states, random_ids
 
 N_IDS, AT, HEAD = 16, 1, 2
+VALUES = np.where(np.arange(LAYERS + 1) == AT, 7.0, np.nan)[:, None]  # that a channel is held at
 ALBERT = Kind("albert", False, "embeddings.position_embeddings.weight", {**BERT, "embedding_size": D // 2})
 
 
@@ -53,29 +54,16 @@ def test_queries_and_keys_of_every_use_are_seen(both):
     assert layers == list(range(LAYERS))
 
 
-def test_a_channel_is_held_at_one_use_only(both):
+def test_a_channel_is_held_and_a_head_silenced_at_one_use_only(both):
     run, model = both
-    ids, values = random_ids(3, N_IDS), np.full((LAYERS + 1, 1), np.nan)
-    values[AT] = 7.0
+    ids, width = random_ids(3, N_IDS), D // ALBERT.settings["num_attention_heads"]
+    joining = model.encoder.albert_layer_groups[0].albert_layers[0].attention.dense.weight
+    whole = joining.detach().clone()
 
     def held(layer, states, block):
         if layer == AT:
             states[..., 3] = 7.0
         return block(states)
-
-    before = last_states(run, ids)
-    with run.held([3], values):
-        changed = last_states(run, ids)
-    np.testing.assert_allclose(changed, uses(model, ids, held), atol=1e-5)
-    np.testing.assert_array_equal(last_states(run, ids), before)
-    assert np.abs(changed - before).max() > 1e-2
-
-
-def test_a_head_is_silenced_at_one_use_only(both):
-    run, model = both
-    ids, width = random_ids(3, N_IDS), D // ALBERT.settings["num_attention_heads"]
-    joining = model.encoder.albert_layer_groups[0].albert_layers[0].attention.dense.weight
-    whole = joining.detach().clone()
 
     def silenced(layer, states, block):
         joining[:, HEAD * width : (HEAD + 1) * width] *= layer != AT
@@ -84,22 +72,22 @@ def test_a_head_is_silenced_at_one_use_only(both):
         return states
 
     before = last_states(run, ids)
-    with run.silenced(AT, [HEAD]):
-        changed = last_states(run, ids)
-    np.testing.assert_allclose(changed, uses(model, ids, silenced), atol=1e-5)
-    np.testing.assert_array_equal(last_states(run, ids), before)
-    assert np.abs(changed - before).max() > 1e-3
+    for change, use, least in ((run.held([3], VALUES), held, 1e-2), (run.silenced(AT, [HEAD]), silenced, 1e-3)):
+        with change:
+            changed = last_states(run, ids)
+        np.testing.assert_allclose(changed, uses(model, ids, use), atol=1e-5)
+        np.testing.assert_array_equal(last_states(run, ids), before)
+        assert np.abs(changed - before).max() > least
 
 
 def test_a_change_in_the_middle_begins_there_with_what_is_kept(both):
     run, _ = both
-    ids, values = random_ids(3, N_IDS, seed=1), np.full((LAYERS + 1, 1), np.nan)
-    values[AT], called = 7.0, []
-    with run.held([3], values):
+    ids, called = random_ids(3, N_IDS, seed=1), []
+    with run.held([3], VALUES):
         whole = joined(run.logits, ids)
     run.hidden_states(ids, lambda *_: None)  # keeps them
     inside = run._blocks[0].albert_layers[0].register_forward_hook(lambda *_: called.append(0))
-    with modules.hooked([inside]), run.held([3], values):
+    with modules.hooked([inside]), run.held([3], VALUES):
         called.clear()
         np.testing.assert_allclose(joined(run.logits, ids), whole, atol=1e-4)
     assert called == []

@@ -100,10 +100,9 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
         raise NotApplicableError("An encoder sees the whole text at once: nothing has to be copied from before.")
     ids, begins, half = sequences(run, arch.n_ctx)
     looks = _looks(run, ids, begins, half)
-    scores = {key: looks[key].reshape(len(ids), -1) for key in ("copying", "duplicate", "previous")}
-    best = int(np.argmax(scores["copying"].mean(axis=0)))
-    drops, feeding = _feeding(run, ids[:FEW_SEQUENCES], begins, half, scores, best)
-    copying = [mean_over_windows(head, np.arange(len(ids))) for head in scores["copying"].T]
+    best = int(np.argmax(looks["copying"].mean(axis=0)))
+    drops, feeding = _feeding(run, ids[:FEW_SEQUENCES], begins, half, looks, best)
+    copying = [mean_over_windows(head, np.arange(len(ids))) for head in looks["copying"].T]
     rows = [
         InductionHeadRow(
             layer=index // arch.n_head,
@@ -111,8 +110,8 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
             copying=mean["mean"],
             low=mean["low"],
             high=mean["high"],
-            duplicate=float(scores["duplicate"][:, index].mean()),
-            previous=float(scores["previous"][:, index].mean()),
+            duplicate=float(looks["duplicate"][:, index].mean()),
+            previous=float(looks["previous"][:, index].mean()),
             drop=drops.get(index),
         )
         for index, mean in enumerate(copying)
@@ -153,7 +152,8 @@ def sequences(run: Run, n_ctx: int | None) -> tuple[Int[Array, "sequences n"], i
 def _looks(
     run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, only: int | None = None
 ) -> dict[str, Array]:
-    """Return attention of the second half by head: to what followed, to the same token, one back; by distance.
+    """Return attention of the second half: to what followed, to the same token, one back, all (sequences, heads);
+    by distance (heads, half + 1).
 
     If `only` is given, it is attention in that layer to what followed; the rest is 0.
     """
@@ -173,7 +173,8 @@ def _looks(
                 found[kinds[offset]][at, layer] = mean
 
     run.attention(ids, see, layers=None if only is None else [only])
-    return {**found, "by_distance": by_distance.reshape(-1, half + 1)}
+    by_head = {key: each.reshape(len(ids), -1) for key, each in found.items()}
+    return {**by_head, "by_distance": by_distance.reshape(-1, half + 1)}
 
 
 def _feeding(
@@ -181,13 +182,13 @@ def _feeding(
     ids: Int[Array, "few n"],
     begins: int,
     half: int,
-    scores: dict[str, Float[Array, "sequences heads"]],
+    looks: dict[str, Array],
     best: int,
 ) -> tuple[dict[int, float], Feeding | None]:
     """Silence heads in front of the copying head; return what single ones take from it, and what feeders do."""
     n_head = run.architecture.n_head
     layer = best // n_head
-    previous, before = scores["previous"].mean(axis=0), scores["copying"][: len(ids), best]
+    previous, before = looks["previous"].mean(axis=0), looks["copying"][: len(ids), best]
     front = sorted(range(layer * n_head), key=lambda index: -previous[index])
     if not front:
         return {}, None
@@ -196,7 +197,7 @@ def _feeding(
         with ExitStack() as silenced:
             for index in heads:
                 silenced.enter_context(run.silenced(index // n_head, [index % n_head]))
-            left = _looks(run, ids[:few], begins, half, layer)["copying"][:, layer, best % n_head]
+            left = _looks(run, ids[:few], begins, half, layer)["copying"][:, best]
         return ratio_over_windows(before[:few] - left, before[:few], np.arange(few))
 
     alone = front[: run.affordable(SILENCED, ids.shape[1], len(ids))]

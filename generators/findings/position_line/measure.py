@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.base.runs import Run
+from generators.base.runs import Run, WindowLoss
 from generators.findings import running
 from generators.findings.inputs import Inputs, Weights, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
@@ -14,7 +14,6 @@ from generators.findings.position_means import PositionMeans
 from generators.maths import surrogates
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
-from generators.maths.resampling import jackknife
 from generators.maths.rotations import channel_variances
 from generators.maths.turning import COMPONENTS
 
@@ -124,14 +123,10 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
     curve = sums.curve()
     shares = channel_shares(curve)
     channel = int(np.argmax(shares))
-    without = [sums.curve(fold) for fold in range(running.FOLDS)]
     line, first = first_component(curve)
-    counts = sums.counts()
-    line_low, line_high = jackknife(np.array([first_component(means)[0] for means in without]), line, counts)
+    line_low, line_high = sums.interval(line, lambda fold: first_component(sums.curve(fold))[0])
     channel_share = float(shares[channel])
-    channel_low, channel_high = jackknife(
-        np.array([channel_shares(means)[channel] for means in without]), channel_share, counts
-    )
+    channel_low, channel_high = sums.interval(channel_share, lambda fold: channel_shares(sums.curve(fold))[channel])
     positions = np.arange(float(sums.n))[sums.text]
     even, odd = sums.halves()
     total = float(sums.variances()[channel])
@@ -212,21 +207,18 @@ def cost_of(run: Run, channel: int, d: int, last: bool) -> ChannelCost:
     by_position = run.stage_means(windows.ids)
     means = by_position.mean(axis=1)
 
-    def extra(values: Float[Array, "stages ... channels"]) -> Float[Array, " windows"]:
-        with run.held([channel], values, last=last):
-            return loss.per_window() - base
+    def held(loss: WindowLoss, channel: int, values: Float[Array, "stages ... d"]) -> Float[Array, " windows"]:
+        with run.held([channel], values[..., [channel]], last=last):
+            return loss.per_window()
 
-    flat, exact = extra(means[:, [channel]]), extra(by_position[:, :, [channel]])
+    flat, exact = (held(loss, channel, values) - base for values in (means, by_position))
     few = running.first_windows(windows, SWEPT_WINDOWS)
     count = run.affordable(OTHERS, few.ids.shape[1], len(few.ids))
     order = np.random.default_rng(CHANNEL_SEED).permutation(d).tolist()
     swept = [channel, *[other for other in order if other != channel][:count]]
     few_loss = run.loss(few)
     few_base = few_loss.per_window().mean()
-    costs = []
-    for other in swept:
-        with run.held([other], means[:, [other]], last=last):
-            costs.append(float(few_loss.per_window().mean() - few_base))
+    costs = [float(held(few_loss, other, means).mean() - few_base) for other in swept]
     return ChannelCost(
         channel=channel,
         unit=loss.unit,

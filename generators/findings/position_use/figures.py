@@ -6,7 +6,7 @@ import numpy as np
 from generators.drawing import style
 from generators.drawing.panels import Panel, Panels
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 from generators.findings.position_use.measure import Damage, PositionUseMetrics
 from generators.findings.position_use.variants import Kind
 
@@ -54,8 +54,7 @@ def _panels(damages: list[Damage]) -> list[Panel]:
         rows = [row for row in damages if row["kind"] == kind and row["amount"] is not None]
         if not rows:
             continue
-        columns = [[row["amount"], row["share"], row["share_low"], row["share_high"]] for row in rows]
-        amounts, values, low, high = np.array(columns, np.float64).T
+        amounts, values, low, high = (numbers(rows, key) for key in ("amount", "share", "share_low", "share_high"))
         names = tuple(words.format(amount) for amount in amounts)
         found.append(Panel(label, names, amounts, values, low, high))
     return found

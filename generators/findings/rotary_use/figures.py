@@ -1,13 +1,13 @@
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.panels import Panel, Panels
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements
+from generators.findings.measured import Measurements, numbers
 from generators.findings.rotary_use.measure import RotaryUseMetrics, TurningRow, Which
 
 DAMAGE = "damage (1: no pair turns)"
@@ -20,12 +20,9 @@ def figures(measured: Measurements[RotaryUseMetrics]) -> list[Figure]:
     return [Figure("rotary-damage", "Cost of rotating only some pairs", draw, point)]
 
 
-def _columns(rows: list[TurningRow], which: Which) -> tuple[Array, Array, Array, Array]:
+def _columns(rows: list[TurningRow], which: Which) -> Iterator[Array]:
     chosen = sorted((row for row in rows if row["which"] == which), key=lambda row: row["turning"])
-    turning, damage, low, high = np.array(
-        [[row["turning"], row["damage"], row["low"], row["high"]] for row in chosen], np.float64
-    ).T
-    return turning, damage, low, high
+    return (numbers(chosen, column) for column in ("turning", "damage", "low", "high"))
 
 
 def draw_damage(rows: list[TurningRow]) -> Any:

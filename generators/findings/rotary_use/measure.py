@@ -1,5 +1,4 @@
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from math import comb
 from typing import Literal
@@ -44,19 +43,6 @@ OUTLIER = 3.0  # multiple of the median length of a head's pairs
 
 REACH = 64  # offsets
 CLOSE = 0.01  # largest mean |difference| in a query's attention for a match with the model
-
-
-@dataclass(frozen=True)
-class PairsOfHeads:
-    """By head, layer by layer: of each pair its share of scores and the mean lengths of its queries times keys.
-
-    `previous` and `first` are mean attention to the previous token and, of queries from 64 on, to the first.
-    """
-
-    shares: Float[Array, "heads pairs"]
-    lengths: Float[Array, "heads pairs"]
-    previous: Float[Array, " heads"]
-    first: Float[Array, " heads"]
 
 
 class TurningRow(TypedDict):
@@ -153,9 +139,8 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         chances[turning] = drawn_until_known("random pairs", found, "at most") if enough_sets else None
         values = [float(value) for value in (np.median(found), found.min(), found.max())]
         rows.append(TurningRow(which="random", turning=turning, damage=values[0], low=values[1], high=values[2]))
-    heads = pairs_of_heads(inputs, run, windows.ids[:HEAD_WINDOWS])
-    n = windows.ids.shape[1]
-    head_rows = None if heads is None else _head_rows(heads, inputs, order, n)
+    heads = pairs_of_heads(inputs, run, windows.ids[:HEAD_WINDOWS], order)
+    head_rows, shares = (None, None) if heads is None else heads
     metrics = RotaryUseMetrics(
         pairs=len(order),
         unit=many.unit,
@@ -166,7 +151,7 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         half_by_chance=chances[len(order) // 2],
         heads=head_rows,
         fast_heads=None if head_rows is None else _fast_heads(head_rows),
-        outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, n),
+        outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, windows.ids.shape[1]),
         lengths=pair_lengths(run, running.first_windows(windows, LONGEST_WINDOWS), arch.rotary, order),
         ran=running.ran(run, windows),
     )
@@ -175,10 +160,10 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         tables["lengths"] = table_of("Mean length of each pair", LengthRow, long["pairs"])
         tables["lengths_by_layer"] = table_of("Length in the slower pairs by layer", LayerLengthRow, long["layers"])
     arrays = {}
-    if heads is not None and head_rows is not None:
+    if head_rows is not None and shares is not None:
         title = "Heads and the pairs that they use"
         tables["heads"] = table_of(title, RotaryHeadRow, head_rows)
-        arrays = {"shares": heads.shares[:, order].astype(np.float32)}
+        arrays = {"shares": shares[:, order].astype(np.float32)}
     return Measurements(metrics, tables, arrays)
 
 
@@ -220,18 +205,19 @@ def _random_sets(pairs: int, turning: int) -> Iterator[tuple[int, ...]]:
             yield one
 
 
-def _head_rows(heads: PairsOfHeads, inputs: Inputs, order: list[int], n: int) -> list[RotaryHeadRow]:
+def _head_rows(inputs: Inputs, order: list[int], n: int, *by_head: Float[Array, "heads ..."]) -> list[RotaryHeadRow]:
+    """Return rows of heads from shares and lengths of their pairs, and attention to the previous and first token."""
     n_head, fast = inputs.architecture.n_head, order[: len(order) // 2]
     rows = []
-    for index, (shares, long) in enumerate(zip(heads.shares, heads.lengths, strict=True)):
+    for index, (shares, long, previous, first) in enumerate(zip(*by_head, strict=True)):
         rotation = inputs.architecture.rotary[index // n_head]
         pair, typical = int(np.argmax(long)), float(np.median(long))
         rows.append(
             RotaryHeadRow(
                 layer=index // n_head,
                 head=index % n_head,
-                previous=float(heads.previous[index]),
-                first=float(heads.first[index]),
+                previous=float(previous),
+                first=float(first),
                 fast_share=float(shares[fast].sum()),
                 longest_pair=pair,
                 longest_ratio=float(long[pair]) / typical if typical > 0 else 0.0,
@@ -275,8 +261,13 @@ def _outlier_pairs(rows: list[RotaryHeadRow], inputs: Inputs, n: int) -> Outlier
     )
 
 
-def pairs_of_heads(inputs: Inputs, run: Run, ids: Int[Array, "windows n"]) -> PairsOfHeads | None:
-    """Return what pairs do in every head, None where the weights don't give the queries and keys of the model."""
+def pairs_of_heads(
+    inputs: Inputs, run: Run, ids: Int[Array, "windows n"], order: list[int]
+) -> tuple[list[RotaryHeadRow], Float[Array, "heads pairs"]] | None:
+    """Return rows of all heads and each pair's share of their scores.
+
+    None where the weights don't give the queries and keys of the model.
+    """
     arch, weights = inputs.architecture, inputs.weights
     roles = [f"blocks.{i}.attn.{name}" for i in range(arch.n_layer) for name in "qk"]
     if (
@@ -304,13 +295,11 @@ def pairs_of_heads(inputs: Inputs, run: Run, ids: Int[Array, "windows n"]) -> Pa
             return None
         shares.append(np.mean([_score_shares(q, k, rotation) for q, k in found], axis=0))
         products.append(np.mean([lengths(q, rotation) * lengths(k, rotation) for q, k in found], axis=0))
-    previous = np.diagonal(looks, -1, -2, -1).mean(axis=(1, 3))
-    return PairsOfHeads(
-        np.concatenate(shares),
-        np.concatenate(products),
-        previous.ravel(),
-        looks[..., min(REACH, ids.shape[1] // 2) :, 0].mean(axis=(1, 3)).ravel(),
-    )
+    of_pairs = np.concatenate(shares), np.concatenate(products)
+    previous = np.diagonal(looks, -1, -2, -1).mean(axis=(1, 3)).ravel()
+    # Queries near the beginning have few other tokens to look at.
+    first = looks[..., min(REACH, ids.shape[1] // 2) :, 0].mean(axis=(1, 3)).ravel()
+    return _head_rows(inputs, order, ids.shape[1], *of_pairs, previous, first), of_pairs[0]
 
 
 def _are_the_models(

@@ -9,7 +9,7 @@ from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Interval, Measurements, StoredChance, row_of, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import nonconstant_positions
-from generators.findings.stream.moments import Moments
+from generators.findings.stream.moments import Moments, unit
 from generators.maths.curve import explained_variance, principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.resampling import chance, jackknife
@@ -160,10 +160,9 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
     curve = moments.curve()
     found = principal_scores(curve, COMPONENTS)
     scores, ratio = found.values, variance_ratio(curve)
-    share, ev3, counts = moments.share(), float(ratio[:3].sum()), moments.counts()
-    share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(running.FOLDS)]), share, counts)
-    without = np.array([explained_variance(moments.curve(fold)) or 0.0 for fold in range(running.FOLDS)])
-    ev3_low, ev3_high = jackknife(without, ev3, counts)
+    share, ev3 = moments.share(), float(ratio[:3].sum())
+    share_low, share_high = moments.interval(share, moments.share)
+    ev3_low, ev3_high = moments.interval(ev3, lambda fold: explained_variance(moments.curve(fold)) or 0.0)
     even, odd = moments.halves()
     row = StageRow(
         layer=layer,
@@ -186,13 +185,8 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
 
 
 def _sides(moments: Moments) -> tuple[Float[Array, "m d"], Float[Array, "windows d"]]:
-    return _unit(moments.curve()), _unit(moments.contexts)
-
-
-def _unit(rows: Float[Array, "m d"]) -> Float[Array, "m d"]:
-    centred = rows - rows.mean(axis=0)
-    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    return np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
+    curve, contexts = moments.curve(), moments.contexts
+    return unit(curve - curve.mean(axis=0)), unit(contexts - contexts.mean(axis=0))
 
 
 def _largest_cosine(positions: Float[Array, "m d"], contexts: Float[Array, "windows d"]) -> float:
@@ -216,12 +210,12 @@ def _chance(moments: Moments) -> Incoherence:
 
 
 def _all_ones(moments: Moments) -> AllOnes:
-    value = float(moments.along(np.ones((1, moments.d)))[0])
-    without = np.array([moments.along(np.ones((1, moments.d)), fold)[0] for fold in range(running.FOLDS)])
+    ones = np.ones((1, moments.d))
+    value = float(moments.along(ones)[0])
     signs = np.random.default_rng(running.SEED).choice([-1.0, 1.0], (DRAWS, moments.d))
     return AllOnes(
         value=value,
-        interval=list(jackknife(without, value, moments.counts())),
+        interval=list(moments.interval(value, lambda fold: moments.along(ones, fold)[0])),
         chance=drawn("vectors of random signs", moments.along(signs), "at most"),
     )
 

@@ -33,9 +33,8 @@ class Moments(PositionMeans):
         self.squares[fold] += float(np.trace(gram, dtype=np.float64))
         self.text_squares[fold] += float(np.sum(np.square(state[self.text]), dtype=np.float64))
         self.contexts[window] = state[self.text].mean(axis=0, dtype=np.float64)
-        lengths = np.linalg.norm(state, axis=1, keepdims=True)
-        unit = np.divide(state, lengths, out=np.zeros_like(state), where=lengths > 0)
-        self.directions[fold] += unit.T @ unit
+        directions = unit(state)
+        self.directions[fold] += directions.T @ directions
 
     def mean(self) -> tuple[Float[Array, " d"], float]:
         """Return the mean of all states, and the share of its squared length in their mean squared length."""
@@ -87,3 +86,8 @@ class Moments(PositionMeans):
             gram += counts[fold] * np.outer(mean, mean)
             missed += counts[fold] * spread - 2 * weights @ products[fold] + weights @ gram @ weights
         return float(1 - missed / (counts.sum() * spread))
+
+
+def unit(rows: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
