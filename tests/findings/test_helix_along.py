@@ -43,7 +43,7 @@ def test_a_curve_that_turns_faster_at_its_start_is_found_out():
     points = np.column_stack([np.cos(angle), np.sin(angle)])
     np.testing.assert_allclose(along.turn_rates(points, 10)[[0, 5]], [1.6 / (2 * np.pi), 0.2 / (2 * np.pi)])
     np.testing.assert_allclose(along.turn_rates(points[:, ::-1], 10), along.turn_rates(points, 10))
-    start = along.along(points, slice(0, 200), points)[0]["start"]
+    start = along.along(points, slice(0, 200), points)["start"]
     assert start["times_median"] == pytest.approx(8)
     assert start["times_median"] > start["chance"]["limit"]
 
