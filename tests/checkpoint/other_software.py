@@ -8,6 +8,7 @@ from typing import Any
 
 import gguf
 import numpy as np
+import torch
 
 from tests.checkpoints import SMALL, Array, Sizes, config_of, tensors_of, tensors_of_llama
 
@@ -33,7 +34,7 @@ def model_args(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
     return {**shape, "bias": True, "vocab_size": sizes.vocab_size, "dropout": 0.0, **other}
 
 
-def write_nanogpt(torch: Any, folder: Path, tensors: Mapping[str, Array], prefix: str = "", **args: Any) -> Path:
+def write_nanogpt(folder: Path, tensors: Mapping[str, Array], prefix: str = "", **args: Any) -> Path:
     """Write ckpt.pt as nanoGPT's train.py does, with the state of its optimizer."""
     folder.mkdir(parents=True, exist_ok=True)
     model = {prefix + name: torch.tensor(tensor) for name, tensor in tensors.items()}

@@ -128,7 +128,7 @@ def emptied(folder: Path) -> Path:
 
 
 def nanogpt(folder: Path, rng: Random) -> None:
-    other_software.write_nanogpt(torch, emptied(folder), other_software.nanogpt_of(tensors_of("gpt2")))
+    other_software.write_nanogpt(emptied(folder), other_software.nanogpt_of(tensors_of("gpt2")))
 
 
 def transformer_lens(folder: Path, rng: Random) -> None:

@@ -21,7 +21,7 @@ from generators.base.files import read_limited
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model, load_registry
 from generators.checkpoint.sources import Places, check_size, files, in_folder
-from generators.compute.results import HOLDER, Store
+from generators.compute.results import Store
 from generators.compute.schedule import compute_model
 from generators.compute.verify import verify
 from generators.findings import FINDINGS
@@ -412,15 +412,6 @@ def test_who_holds_the_lock_is_said_and_the_wait_ends(held, store, compute):
         compute(Display(reported.append))
     assert held.poll() is None  # it still sleeps
     assert any(f"process {held.pid}" in line for line in reported)
-
-
-def test_killed_process_frees_the_lock_whatever_it_left(held, store, compute):
-    held.kill()
-    held.wait()
-    store.wait = 0
-    assert (store.root / "tiny" / HOLDER).is_file()
-    assert compute().computed == ("toy",)
-    assert not (store.root / "tiny" / HOLDER).exists()
 
 
 def test_where_everything_is_stored_no_lock_is_needed(store, compute, monkeypatch):

@@ -140,20 +140,15 @@ def test_disk_fails_as_it_should(tmp_path, fault):
 # Figures
 
 
-@pytest.fixture
-def into(tmp_path, monkeypatch):
+def test_figures_are_stored_and_read(tmp_path, monkeypatch):
     monkeypatch.setattr(costs, "RESULTS", tmp_path)
     monkeypatch.setattr(fuzz, "RESULTS", tmp_path / "fuzz.json")
-    return tmp_path
-
-
-def test_figures_are_stored_and_read(into, monkeypatch):
     monkeypatch.setitem(costs.SHAPES, "tiny", TINY)
     costs.large(["tiny"], ["gains"], write=True)
-    assert json.loads((into / "large.json").read_text())["shapes"]["tiny"]["gains"]["mib"] > 50
-    shutil.copy(ROOT / "results" / "fuzz.json", into)
+    assert json.loads((tmp_path / "large.json").read_text())["shapes"]["tiny"]["gains"]["mib"] > 50
+    shutil.copy(ROOT / "results" / "fuzz.json", tmp_path)
     fuzz.fuzz(mutants=2, jobs=2, kind=["config"], write=True)
-    assert sum(quality_reports.read(into, "fuzz").kinds["config"].values()) == 2
+    assert sum(quality_reports.read(tmp_path, "fuzz").kinds["config"].values()) == 2
 
 
 def test_two_builds_of_a_model_are_alike(tmp_path):
