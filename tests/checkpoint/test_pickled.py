@@ -56,7 +56,7 @@ def older(folder: Path, *, dtype=None, shards: int = 1, legacy: bool = False) ->
     [("float32", False), ("float32", True), ("float16", False), ("bfloat16", False), ("float64", False)],
 )
 def test_an_older_file_is_read_as_its_copy_in_safetensors(tmp_path, dtype, legacy):
-    checkpoint = open_checkpoint(in_folder(older(tmp_path / "a", dtype=getattr(dtype), legacy=legacy)))
+    checkpoint = open_checkpoint(in_folder(older(tmp_path / "a", dtype=getattr(torch, dtype), legacy=legacy)))
     copy = open_checkpoint(in_folder(write_checkpoint(tmp_path / "b", dtype=dtype)))
     assert set(checkpoint) == set(copy)
     for role in copy:
