@@ -26,7 +26,7 @@ define installed
 	touch $@
 endef
 
-.PHONY: site render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled rounding real-models fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled rounding real-models fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -54,9 +54,6 @@ lint: $(VENV)/.dev $(TYPESCRIPT)/.$(TYPESCRIPT_VERSION) ## style, types (of scri
 
 hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
 	$(BIN)/python .ci/hooks.py
-
-bench: $(VENV)/.dev $(CLUSTER)/.cluster ## time and memory of computing eight made-up GPT-2s; BENCH_ARGS="--write", say
-	$(BIN)/python -m tests.torture bench $(BENCH_ARGS)
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
 	$(KEEP_MEMORY) $(TRAIN)/bin/python -m models.training.stdlib_gpt2.train $(TRAIN_ARGS)

@@ -1,4 +1,4 @@
-"""Libraries that may be absent, what `oracle` marks, and a clock that only waiting moves on."""
+"""What `oracle` marks, and a clock that only waiting moves on."""
 
 import pytest
 
@@ -7,22 +7,12 @@ from generators.checkpoint.sources import patience
 from tests.checkpoints import write_checkpoint
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="PyTorch isn't installed here")
-
-
-@pytest.fixture
-def transformers(torch):
-    found = pytest.importorskip("transformers", reason="transformers isn't installed here")
-    found.logging.set_verbosity_error()
-    return found
-
-
 @pytest.fixture(autouse=True)
 def _of_an_oracle(request):
     if "oracle" in request.keywords:
-        request.getfixturevalue("transformers")
+        import transformers
+
+        transformers.logging.set_verbosity_error()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import gguf
 import numpy as np
+import torch
 
 from tests.checkpoints import SMALL, Array, Sizes, config_of, tensors_of, tensors_of_llama
 
@@ -28,19 +29,15 @@ def nanogpt_of(tensors: Mapping[str, Array], *, bias: bool = True) -> dict[str, 
     return {**named, "lm_head.weight": named["transformer.wte.weight"]}
 
 
-def model_args(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
-    shape = {"n_layer": sizes.n_layer, "n_head": sizes.n_head, "n_embd": sizes.d_model, "block_size": sizes.n_ctx}
-    return {**shape, "bias": True, "vocab_size": sizes.vocab_size, "dropout": 0.0, **other}
-
-
-def write_nanogpt(torch: Any, folder: Path, tensors: Mapping[str, Array], prefix: str = "", **args: Any) -> Path:
+def write_nanogpt(folder: Path, tensors: Mapping[str, Array], prefix: str = "", **args: Any) -> Path:
     """Write ckpt.pt as nanoGPT's train.py does, with the state of its optimizer."""
+    shape = {"n_layer": SMALL.n_layer, "n_head": SMALL.n_head, "n_embd": SMALL.d_model, "block_size": SMALL.n_ctx}
     folder.mkdir(parents=True, exist_ok=True)
     model = {prefix + name: torch.tensor(tensor) for name, tensor in tensors.items()}
     checkpoint = {
         "model": model,
         "optimizer": {"state": {0: {"exp_avg": torch.zeros(3)}}, "param_groups": [{"lr": 1e-3}]},
-        "model_args": model_args(**args),
+        "model_args": {**shape, "bias": True, "vocab_size": SMALL.vocab_size, "dropout": 0.0, **args},
         "iter_num": 2000,
         "best_val_loss": torch.tensor(1.5),
         "config": {"dataset": "openwebtext"},
@@ -49,19 +46,19 @@ def write_nanogpt(torch: Any, folder: Path, tensors: Mapping[str, Array], prefix
     return folder
 
 
-def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Array]:
+def lens_of(tensors: Mapping[str, Array]) -> dict[str, Array]:
     """Return GPT-2's tensors as TransformerLens names and shapes them, nothing folded."""
-    d, heads = sizes.d_model, sizes.n_head
+    d, heads = SMALL.d_model, SMALL.n_head
     c = d // heads
     state = {
         "embed.W_E": tensors["wte.weight"],
         "pos_embed.W_pos": tensors["wpe.weight"],
         "unembed.W_U": tensors["wte.weight"].T.copy(),
-        "unembed.b_U": np.zeros(sizes.vocab_size, np.float32),
+        "unembed.b_U": np.zeros(SMALL.vocab_size, np.float32),
         "ln_final.w": tensors["ln_f.weight"],
         "ln_final.b": tensors["ln_f.bias"],
     }
-    for i in range(sizes.n_layer):
+    for i in range(SMALL.n_layer):
         block, ours = f"h.{i}", f"blocks.{i}"
         for n, k in (("ln_1", "ln1"), ("ln_2", "ln2")):
             state |= {f"{ours}.{k}.w": tensors[f"{block}.{n}.weight"], f"{ours}.{k}.b": tensors[f"{block}.{n}.bias"]}
@@ -73,7 +70,7 @@ def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Arr
         state |= {
             f"{ours}.attn.W_O": tensors[f"{block}.attn.c_proj.weight"].reshape(heads, c, d),
             f"{ours}.attn.b_O": tensors[f"{block}.attn.c_proj.bias"],
-            f"{ours}.attn.mask": np.tril(np.ones((sizes.n_ctx, sizes.n_ctx), bool)),
+            f"{ours}.attn.mask": np.tril(np.ones((SMALL.n_ctx, SMALL.n_ctx), bool)),
             f"{ours}.attn.IGNORE": np.array(-np.inf, np.float32),
             f"{ours}.mlp.W_in": tensors[f"{block}.mlp.c_fc.weight"],
             f"{ours}.mlp.b_in": tensors[f"{block}.mlp.c_fc.bias"],
@@ -83,16 +80,16 @@ def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Arr
     return state
 
 
-def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
-    c = sizes.d_model // sizes.n_head
-    shape = {"n_layers": sizes.n_layer, "d_model": sizes.d_model, "n_ctx": sizes.n_ctx, "d_head": c}
-    shape |= {"n_heads": sizes.n_head, "d_mlp": 4 * sizes.d_model}
+def cfg_of(**other: Any) -> dict[str, Any]:
+    c = SMALL.d_model // SMALL.n_head
+    shape = {"n_layers": SMALL.n_layer, "d_model": SMALL.d_model, "n_ctx": SMALL.n_ctx, "d_head": c}
+    shape |= {"n_heads": SMALL.n_head, "d_mlp": 4 * SMALL.d_model}
     attention = {"attn_scale": c**0.5, "use_attn_scale": True, "use_local_attn": False, "window_size": None}
     attention |= {"attention_dir": "causal", "attn_only": False, "scale_attn_by_inverse_layer_idx": False}
     return {
         **shape,
         **attention,
-        **dict.fromkeys(("d_vocab", "d_vocab_out"), sizes.vocab_size),
+        **dict.fromkeys(("d_vocab", "d_vocab_out"), SMALL.vocab_size),
         **dict.fromkeys(("final_rms", "parallel_attn_mlp", "gated_mlp"), False),
         "act_fn": "gelu_new",
         "eps": 1e-5,
@@ -134,14 +131,9 @@ def write_gemma3_gguf(path: Path, kind: str = "F32", **changed: Any) -> None:
     """Write a small Gemma 3; llama.cpp's converter adds the 1 to gains."""
     c = GEMMA3_CONFIG
     said = {
-        **_sizes_in_gguf(LLAMA_SIZES),
-        "block_count": c["num_hidden_layers"],
-        "feed_forward_length": c["intermediate_size"],
-        "attention.head_count_kv": c["num_key_value_heads"],
+        **_said_in_gguf(c),
         **dict.fromkeys(("attention.key_length", "attention.value_length"), c["head_dim"]),
-        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
         "attention.sliding_window": c["sliding_window"],
-        "rope.freq_base": c["rope_theta"],
     }
     tensors = {
         name: tensor + 1 if name.endswith("norm.weight") else tensor for name, tensor in gemma3_tensors().items()
@@ -251,32 +243,33 @@ def write_llama_gguf(
     split: int = 0,
     **changed: Any,
 ) -> None:
-    c = LLAMA_CONFIG
-    said = {
-        **_sizes_in_gguf(LLAMA_SIZES),
-        "feed_forward_length": c["intermediate_size"],
-        "attention.head_count_kv": c["num_key_value_heads"],
-        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
-        "rope.freq_base": c["rope_theta"],
-        "rope.dimension_count": 16,
-        "vocab_size": c["vocab_size"],
-    }
+    said = {**_said_in_gguf(LLAMA_CONFIG), "rope.dimension_count": 16, "vocab_size": LLAMA_CONFIG["vocab_size"]}
     tensors = {name: t for name, t in turning_neighbors(llama_tensors()).items() if name not in without}
     write_gguf(path, arch, tensors, said | changed, kind, extra, split=split)
 
 
-def _sizes_in_gguf(sizes: Sizes) -> dict[str, Any]:
+def _said_in_gguf(c: Mapping[str, Any]) -> dict[str, Any]:
     return {
+        "block_count": c["num_hidden_layers"],
+        "context_length": c["max_position_embeddings"],
+        "embedding_length": c["hidden_size"],
+        "feed_forward_length": c["intermediate_size"],
+        "attention.head_count": c["num_attention_heads"],
+        "attention.head_count_kv": c["num_key_value_heads"],
+        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
+        "rope.freq_base": c["rope_theta"],
+    }
+
+
+def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more: Any) -> None:
+    said = {
         "block_count": sizes.n_layer,
         "context_length": sizes.n_ctx,
         "embedding_length": sizes.d_model,
         "feed_forward_length": 4 * sizes.d_model,
         "attention.head_count": sizes.n_head,
-    }
-
-
-def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more: Any) -> None:
-    said = {**_sizes_in_gguf(sizes), "attention.layer_norm_epsilon": 1e-5, **more}
+        "attention.layer_norm_epsilon": 1e-5,
+    } | more
     tensors = {
         name: tensor.T.copy() if name.endswith(CONV1D) else tensor
         for name, tensor in tensors_of("gpt2", sizes).items()

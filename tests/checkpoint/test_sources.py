@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from generators.base.errors import InputError, WeightsUnavailableError
-from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
 from generators.checkpoint.sources import Hub, Origin, is_here, locate, locate_here
 from tests.checkpoints import WEIGHTS, write_checkpoint
@@ -97,11 +96,3 @@ def test_a_folder_that_a_command_lays_out_may_be_absent(fake, tmp_path):
     assert is_here(model(FolderSource(folder=tmp_path / "elsewhere")), ()), "a wrong folder is a mistake"
     write_checkpoint(laid_out.folder)
     assert is_here(model(laid_out), ())
-
-
-@pytest.mark.real_weights
-def test_minilm_is_read_from_its_package(minilm):
-    checkpoint = open_checkpoint(locate(model(PackageSource(package=minilm)), (), Hub()))
-    assert checkpoint.origin == Origin("package", minilm, metadata.version(minilm))
-    assert checkpoint.architecture.family == "bert"
-    assert checkpoint["position_embedding"].shape == (512, 384)

@@ -13,8 +13,9 @@ CAME = {
 }
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("kind", CAME)
-def test_a_type_of_transformers_is_read_rightly_or_refused(transformers, kind, tmp_path):
+def test_a_type_of_transformers_is_read_rightly_or_refused(kind, tmp_path):
     if kind not in untabled.untabled():
         pytest.skip(f"{kind} has a table by now")
     assert untabled.outcome(kind, tmp_path) == CAME[kind]

@@ -1,8 +1,5 @@
-"""`make large`: seconds and memory of findings where tables are long. `make bench`: of a whole `atlas compute`."""
+"""`make large`: seconds and memory of findings where tables are long."""
 
-import os
-import platform
-import sys
 import tempfile
 import time
 from functools import partial
@@ -11,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import typer
-import yaml
 
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
@@ -23,15 +19,13 @@ from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.nulls import today, write_record
 from tests.synthetic import realistic_embedding, winding_positions
-from tests.torture.processes import GIBI, MEBI, cost_of, in_child, most_memory
+from tests.torture.processes import GIBI, MEBI, in_child, most_memory
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 SECONDS, BYTES = 60, 2 * GIBI  # that a finding may take; it is ended at four times as much
-GPT2 = Sizes(n_layer=12, n_head=12, d_model=768, n_ctx=1024, vocab_size=50257)
-SMALL = Sizes(n_layer=2, n_head=4, d_model=128, n_ctx=256, vocab_size=4000)
 SHAPES = {
-    "GPT-2": GPT2,
+    "GPT-2": Sizes(n_layer=12, n_head=12, d_model=768, n_ctx=1024, vocab_size=50257),
     "65,536 positions x 32": Sizes(n_layer=2, n_head=2, d_model=32, n_ctx=65_536, vocab_size=1000),
     "1,000 layers x 8": Sizes(n_layer=1000, n_head=2, d_model=8, n_ctx=64, vocab_size=1000),
     "1,000 layers x 16": Sizes(n_layer=1000, n_head=2, d_model=16, n_ctx=64, vocab_size=1000),
@@ -40,17 +34,15 @@ SHAPES = {
 READING = "reading"  # every tensor, to plan all findings
 ON_WEIGHTS = {finding.name: finding for finding in FINDINGS if RUN not in finding.needs}
 DASK_SETTINGS = ROOT / "docs" / "dask.yaml"  # what is recommended where workers share their cores with the work
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-ATLAS = ["-c", "from generators.cli import main; main()", "compute", "--skip-runs"]
 
 
-def written(folder: Path, sizes: Sizes, seed: int = 0) -> Path:
+def written(folder: Path, sizes: Sizes) -> Path:
     """Write a made-up model with tokens and positions like real ones, a vocabulary, and token counts."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     changed = {"wte.weight": realistic_embedding(sizes.vocab_size, sizes.d_model, rng)}
     if sizes.d_model > 12:  # each of 4 waves takes 3 channels
         changed["wpe.weight"] = winding_positions(sizes.n_ctx, sizes.d_model, rng)
-    write_checkpoint(folder, sizes=sizes, seed=seed, changed=changed)
+    write_checkpoint(folder, sizes=sizes, changed=changed)
     (folder / "vocab.txt").write_text("\n".join(f"{'##' * (i % 3 == 0)}w{i}" for i in range(sizes.vocab_size)))
     np.save(folder / "token_counts.npy", np.arange(sizes.vocab_size, dtype=np.int64)[::-1])
     return folder
@@ -90,27 +82,3 @@ def large(shape: list[str] = typer.Option(list(SHAPES)), only: list[str] = [], w
         write_record(RESULTS / "large.json", {**today(), "limits": limits, "shapes": found})
     if is_too_much:
         raise typer.Exit(1)
-
-
-def bench(models: int = 8, small: bool = False, jobs: int = 2, write: bool = False) -> None:
-    """Time of computing made-up models of GPT-2's shape (--small: in seconds); --write: into results/bench.json."""
-    sizes = SMALL if small else GPT2
-    with tempfile.TemporaryDirectory() as name:
-        place, names = Path(name), [f"made-up-{number}" for number in range(1, models + 1)]
-        for seed, model in enumerate(names):
-            written(place / model, sizes, seed)
-        entries = [{"name": model, "title": model, "sources": [{"folder": model}]} for model in names]
-        (place / "models.yml").write_text(yaml.safe_dump(entries))
-        rows = [timed(place, "one after another"), timed(place, "--jobs", "--jobs", str(jobs))]
-    faster = [row | {"times_faster": round(rows[0]["seconds"] / row["seconds"], 2)} for row in rows]
-    shape = {"layers": sizes.n_layer, "channels": sizes.d_model, "tokens": sizes.vocab_size}
-    machine = f"{platform.machine()}, {os.cpu_count()} cores"
-    whole = {**today(), "machine": machine, **shape, "models": models, "jobs": jobs, "rows": faster}
-    print(yaml.safe_dump(whole, sort_keys=False))
-    if write:
-        write_record(RESULTS / "bench.json", {"whole": whole})
-
-
-def timed(place: Path, way: str, *options: str) -> dict[str, Any]:
-    seconds, memory = cost_of([sys.executable, *ATLAS, "--results", way, *options], place, ENVIRONMENT)
-    return {"way": way, "seconds": round(seconds, 1), "memory_mib": round(memory / MEBI)}

@@ -7,11 +7,10 @@ import os
 import re
 import resource
 import signal
-import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,9 +21,7 @@ import psutil
 from generators import cli
 
 KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
-SAMPLE_S = 0.2
 SENTENCE = "atlas: "  # how the command begins one
-SENTENCES = SENTENCE, "Usage: "  # or how it is used
 MOST_PRINTED = 100_000  # characters
 
 
@@ -54,7 +51,7 @@ class Ended:
         """Return whether it finished, or failed with a sentence and no traceback."""
         most = MOST_PRINTED if self.code else 2 * MOST_PRINTED  # `show --json` says more than any sentence
         short = len(self.said) < most and "Traceback" not in self.said
-        return not self.signal and short and (self.code == 0 or any(begin in self.said for begin in SENTENCES))
+        return not self.signal and short and (self.code == 0 or SENTENCE in self.said)
 
 
 def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
@@ -134,24 +131,3 @@ def files_in(folder: Path, *but: str) -> dict[str, bytes]:
     """Return every file of a folder by its path inside, but those of some names."""
     found = (path for path in folder.rglob("*") if path.is_file() and path.name not in but)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
-
-
-def cost_of(command: Sequence[str], place: Path, environment: Mapping[str, str]) -> tuple[float, int]:
-    """Run a command in a folder; return seconds of the clock, and bytes of memory at the peak.
-
-    Its children count, too; memory that several share counts once (on Linux).
-    """
-    begin, peak = time.perf_counter(), 0
-    with subprocess.Popen(command, cwd=place, env=environment, stdout=subprocess.DEVNULL) as process:
-        while process.poll() is None:
-            time.sleep(SAMPLE_S)
-            peak = max(peak, sum(map(_memory_of, psutil.Process().children(recursive=True))))
-    assert process.returncode == 0, f"{command} ended with {process.returncode}"
-    return time.perf_counter() - begin, peak
-
-
-def _memory_of(process: psutil.Process) -> int:
-    with contextlib.suppress(psutil.Error):  # it may have just ended
-        used = process.memory_full_info()
-        return int(getattr(used, "pss", used.rss))
-    return 0

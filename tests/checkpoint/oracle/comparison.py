@@ -181,17 +181,13 @@ class ModelOracle:
             self._compare("positions", rest, np.broadcast_to(rest[0], rest.shape))
         else:
             token = self.roles["token_embedding"][7].astype(np.float64) * self.architecture.embedding_scale
-            self._compare("positions", np.broadcast_to(token + self._type(), rest.shape), rest)
+            first_type = self.roles.get("token_type_embedding", np.zeros((1, 1)))[0].astype(np.float64)
+            self._compare("positions", np.broadcast_to(token + first_type, rest.shape), rest)
 
     def _tokens_before(self, slot: Slot) -> int:
         """Return how many tokens come before the patches of an image: its class, and those with no position."""
         registers = getattr(self.model.config, "num_register_tokens", 0)
         return 0 if self.case.type == "whisper" else slot.skip + registers
-
-    def _type(self) -> Array | float:
-        """Return what the type of the first segment adds, where the family has such types."""
-        types = self.roles.get("token_type_embedding")
-        return 0.0 if types is None else types[0].astype(np.float64)
 
     def _entering(self, trace: Trace) -> Array:
         """Return the sum of embeddings, before any norm."""

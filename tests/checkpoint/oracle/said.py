@@ -1,7 +1,6 @@
 """What the roles of a checkpoint say of norms, matrices and attention, computed with NumPy alone."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -75,18 +74,9 @@ def _masked(scores: Array, a: Architecture, layer: int) -> Array:
     return np.where(hidden, -np.inf, scores)
 
 
-@dataclass(frozen=True)
-class Loaded(Mapping[str, Array]):
+class Loaded(dict[str, Array]):
     """Roles in memory, with the architecture they are of."""
 
-    roles: dict[str, Array]
-    architecture: Architecture
-
-    def __getitem__(self, role: str) -> Array:
-        return self.roles[role]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.roles)
-
-    def __len__(self) -> int:
-        return len(self.roles)
+    def __init__(self, roles: Mapping[str, Array], architecture: Architecture) -> None:
+        super().__init__(roles)
+        self.architecture = architecture
