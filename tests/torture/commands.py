@@ -2,8 +2,12 @@
 
 import contextlib
 import io
+import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -11,7 +15,9 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import typer
 
+from generators import cli
 from generators.base import digests
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import load_registry
@@ -24,13 +30,28 @@ from generators.site.serving import Pages
 from generators.site.staging import Staging
 from generators.site.view import model_page
 from tests.torture.costs import ON_WEIGHTS
-from tests.torture.damage import Random, one_of
+from tests.torture.damage import ANYTHING, RAW, Random, one_of
 from tests.torture.processes import SENTENCE, atlas
 
+ROOT = Path(__file__).parents[2]
 FEW, FINDINGS = 100, 2  # draws of surrogates: as many as a percentile needs; findings that a mutant measures
 SHARES = {name: 1 / 3 if name in ("helix", "attention") else 1 for name in ON_WEIGHTS}  # two take most of the time
 LIKELY = {name: share / sum(SHARES.values()) for name, share in SHARES.items()}
 MARKS = "<script>alert", "\u202e", "\x1b"
+HUB = "HF_ENDPOINT", "HF_HOME", "HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT"
+SETTINGS = (
+    *("ATLAS_MODELS", "ATLAS_RESULTS", "ATLAS_REGISTRY", "ATLAS_CACHE", "ATLAS_CACHE_GB", "SITE_URL", "REPO_URL"),
+    *("SOURCE_DATE_EPOCH", "COLUMNS", "TERM", "LANG", "HOME", "TMPDIR", "OMP_NUM_THREADS"),
+)
+COMMANDS = {  # and what each is asked in any case; "build" would run the model, and "serve" waits for a browser
+    "compute": ("tiny", "--skip-runs", "--only", "gains", "--offline"),
+    "report": ("tiny", "--skip-runs", "--offline", "--jobs", "1"),
+    "plan": ("tiny", "--offline"),
+    "count-tokens": ("tiny", "tiny/vocab.txt", "--offline"),
+    "show": ("tiny",),
+    **dict.fromkeys(("adopt", "cache", "models", "render", "verify"), ()),
+}
+NOT_ASKED = "--hub", "--own-samples", "--help"  # another's cache, a model that runs, and what ends the command
 
 
 def put_site(workshop: Workshop, **_: object) -> None:
@@ -171,3 +192,30 @@ def count(place: Path, rng: Random) -> None:
     with contextlib.chdir(place):
         atlas("count-tokens", "./tiny", "text.txt", "--jobs", "1", "--output", "counts.npy")
     assert np.load(place / "counts.npy").min() >= 0
+
+
+def odd_text(rng: Random) -> str:
+    value = one_of(ANYTHING, rng)
+    return RAW.get(value, value) if isinstance(value, str) else json.dumps(value)
+
+
+def ask(place: Path, rng: Random, odd: int = 3) -> None:
+    os.environ.setdefault("ATLAS_CACHE", str(place / "tensors"))
+    name = one_of(list(COMMANDS), rng)
+    words = [name, *COMMANDS[name]]
+    possible = [one for one in typer.main.get_command(cli.app).commands[name].params if one.opts[-1] not in NOT_ASKED]
+    for option in rng.permutation(possible)[: rng.integers(odd + 1)]:
+        words += [option.opts[0]] if option.opts[0].startswith("-") else []
+        words += [odd_text(rng)] if not getattr(option, "is_flag", False) else []
+    with contextlib.chdir(place):
+        atlas(*words)
+
+
+def ask_hub(place: Path, rng: Random) -> None:
+    """Ask the hub, which can't be reached, with odd settings of its client: it reads them when it is imported."""
+    odd = {one_of(HUB, rng): odd_text(rng)[:100_000] for _ in range(2)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_ENDPOINT": "http://127.0.0.1:9", **odd}
+    command = [sys.executable, "-m", "generators.cli", one_of(("plan", "compute", "report"), rng), "owner/model"]
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+    print(done.stdout, done.stderr.replace("owner--model: The model hub", f"{SENTENCE}The model hub"))
+    raise SystemExit(done.returncode)

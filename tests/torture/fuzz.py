@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from tests.nulls import renewed, today, write_record
+from tests.nulls import today, write_record
 from tests.torture import commands
 from tests.torture.kinds import KINDS, PROJECTS, Kind, mutate
 from tests.torture.processes import GIBI, Ended, Taken, in_all, in_child
@@ -95,7 +95,8 @@ def fuzz(
     record = {**today(), "limits": {"seconds": SECONDS, "bytes": BYTES}, **in_all(begin, jobs, taken), "kinds": kinds}
     if write and len(kind) < len(KINDS):  # the others stay, and the commit of those tried anew is noted
         stored = json.loads(RESULTS.read_text("utf-8"))
-        record = stored | {"kinds": stored["kinds"] | record["kinds"], "renewed": renewed(stored, kind)}
+        renewed = stored.get("renewed", {}) | dict.fromkeys(kind, record["commit"])
+        record = stored | {"kinds": stored["kinds"] | record["kinds"], "renewed": renewed}
     if write:
         write_record(RESULTS, record)
     if any(count["broke"] for count in record["kinds"].values()):

@@ -1,5 +1,6 @@
 """Projects that the atlas works on, and kinds of their files that `make fuzz` damages."""
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -197,6 +198,11 @@ def request(folder: Path, rng: Random) -> None:
     (folder.parent / "request.txt").write_text(f"GET {path} {version}\nHost: a\nRange: bytes=0-9\nCookie: b\n\n")
 
 
+def settings(folder: Path, rng: Random) -> None:
+    for _ in range(2):
+        os.environ[one_of(commands.SETTINGS, rng)] = commands.odd_text(rng)
+
+
 @dataclass(frozen=True)
 class Kind:
     """Files of a project that are damaged, what writes them if it doesn't have them, and what is asked of it then.
@@ -256,6 +262,9 @@ KINDS = {
     "results in series": Kind(("results/tiny-1/*.json",), use=commands.render, project="series", one_in=4),
     "requests": Kind(("request.txt",), request, (damage_bytes, damage_content), commands.serve),
     "texts": Kind(("text.txt",), text, (damage_bytes, damage_content), commands.count),
+    "options": Kind(use=commands.ask),
+    "settings": Kind(write=settings, use=commands.ask),
+    "settings of the hub": Kind(use=commands.ask_hub, one_in=10),
 }
 
 

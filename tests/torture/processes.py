@@ -22,6 +22,7 @@ from generators import cli
 
 KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
 SENTENCE = "atlas: "  # how the command begins one
+SENTENCES = SENTENCE, "Usage: "  # or how it is used
 MOST_PRINTED = 100_000  # characters
 
 
@@ -51,7 +52,7 @@ class Ended:
         """Return whether it finished, or failed with a sentence and no traceback."""
         most = MOST_PRINTED if self.code else 2 * MOST_PRINTED  # `show --json` says more than any sentence
         short = len(self.said) < most and "Traceback" not in self.said
-        return not self.signal and short and (self.code == 0 or SENTENCE in self.said)
+        return not self.signal and short and (self.code == 0 or any(begin in self.said for begin in SENTENCES))
 
 
 def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
