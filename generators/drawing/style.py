@@ -84,7 +84,7 @@ def panels(count: int, columns: int, size: tuple[float, float], more: tuple[floa
     figure = canvas(size[0] * columns + more[0], size[1] * rows + more[1])
     axes = figure.subplots(rows, columns, squeeze=False, **shared)
     for ax in axes.flat[count:]:
-        ax.set_visible(False)
+        ax.remove()  # one in three dimensions, if hidden, is laid out and has no box
     return figure, list(axes.flat[:count])
 
 
