@@ -38,7 +38,7 @@ TOLERANCE, ARRAYS, HALVES = 1e-6, 1e-5, 2e-3
 # The scale of these is 1, however small they are: correlations, shares, and what chance gives for them.
 OF_SCALE_ONE = re.compile(r"rho|correlation|dials_down|share|error|overlap|cosine")
 # Areas under a curve are shares of pairs of tokens: rounding of scores in float32 exchanges a few pairs in a million.
-OF_PAIRS = re.compile(r"\.auc\.|\.plane")
+OF_PAIRS = re.compile(r"\.auc\.|\.(chance|intervals)\.plane\b")
 PLANES = ("planes",)  # without a first axis: only lengths are compared
 LONG_S = 36_000.0
 THREADS = int(os.environ["OPENBLAS_NUM_THREADS"])

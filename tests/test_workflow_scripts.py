@@ -61,6 +61,9 @@ def test_every_model_is_in_one_job_with_all_of_its_checkpoint_and_too_many_jobs_
         assert len(sources) <= matrix.CHECKPOINTS
         assert len({model.group for model in job}) == 1
         assert not [model for model in REGISTRY.models if model.sources in sources and model not in job]
+    longest = max(map(len, jobs)) * 20 / 60  # hours: ten minutes to run a model, as long to read it
+    assert longest < 6, "what one job may take"
+    assert -(-len(jobs) // 20) * longest < 24, "of a free account, 20 jobs run at a time"
     monkeypatch.setattr(matrix, "MOST_JOBS", 3)
     with pytest.raises(ValueError, match="more than the 3"):
         matrix.jobs(REGISTRY)

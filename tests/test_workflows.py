@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from huggingface_hub.utils import build_hf_headers
 
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
@@ -51,6 +52,12 @@ def test_only_the_step_that_downloads_models_has_their_token_and_never_for_pull_
     with_token = [(name, step["name"]) for name, step in steps if "HF_TOKEN" in step.get("env", {})]
     assert with_token == [("compute", "Compute what is not known yet")]
     assert "HF_TOKEN" not in str([job.get("env") for job in jobs.values()])
+
+
+def test_without_a_secret_the_hub_is_asked_without_a_token(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_TOKEN", "")  # as a secret that isn't there reaches a step
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
+    assert "authorization" not in build_hf_headers()
 
 
 def test_a_job_that_may_write_to_the_repository_installs_nothing():

@@ -10,6 +10,7 @@ A cell that shows a figure or a table says in its metadata (`shows="..."`) what 
 """
 
 import html
+import json
 import os
 import platform
 import re
@@ -131,7 +132,7 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
         return _as_text(_unexecuted(notebook, sentence))
     name = _key(notebook, needs, folder)
     known = cache.get(name)
-    if known is not None:
+    if known is not None and _is_json(known):
         return known.decode()
     report(f"{notebook.name}: executing the notebook")
     _execute(parsed, notebook, folder)
@@ -139,6 +140,14 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
     text = _as_text(_described(parsed, notebook))
     cache.put(name, text.encode())
     return text
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _parsed(notebook: Notebook) -> tuple[Any, NotebookNeeds]:

@@ -75,9 +75,11 @@ def test_shards_are_opened_when_asked_for(tmp_path):
 
 def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(tmp_path, monkeypatch):
     folder = older(tmp_path / "model")
-    torch.save({"wpe.weight": TouchesAFile(tmp_path / "ran")}, folder / OLDER)
-    with pytest.raises(InputError, match=r"pytorch_model\.bin is not opened"):
-        open_checkpoint(in_folder(folder))
+    for zipped in (True, False):
+        hostile = {"wpe.weight": TouchesAFile(tmp_path / "ran")}
+        torch.save(hostile, folder / OLDER, _use_new_zipfile_serialization=zipped)
+        with pytest.raises(InputError, match=r"pytorch_model\.bin is not opened"):
+            open_checkpoint(in_folder(folder))
     assert not (tmp_path / "ran").exists()
     monkeypatch.setattr(pickled, "_unpickled", None)
     for zipped in (True, False):

@@ -24,7 +24,16 @@ from tests.conftest import ROOT
 
 HOSTILE_NAMES = (
     *("../gpt2", "gpt2/../../etc", "..", "/etc/passwd", "a/b", "a\\b", "-rf", ".hidden", "gpt2.", "gpt²", ""),
-    *("<script>alert(1)</script>", 'a"onload="x', "GPT2", "gpt 2", "gpt2\n", "gpt2\x00", "a" * (LONGEST_NAME + 1)),
+    *(
+        "<script>alert(1)</script>",
+        'a"onload="x',
+        "GPT2",
+        "gpt 2",
+        "gpt2\n",
+        "gpt2\x00",
+        "\x1b[31mred",
+        "a" * (LONGEST_NAME + 1),
+    ),
 )
 OURS = load_registry(ROOT / "models.yml")
 ENTRY = {"name": "tiny", "title": "Tiny", "sources": [{"hub": "owner/tiny"}]}

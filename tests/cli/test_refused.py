@@ -40,6 +40,7 @@ REFUSED = {
     "models --registry .": "it is a folder",
     "report good -o loop": "can't be written",
     "report good -o good": "is no report; name another",
+    "report good -o models.yml": "is no report",
     "report nonsense": "'nonsense' is no model",
     "report ./nowhere": "no folder",
     "render --site-src loop": "is a link to no folder",

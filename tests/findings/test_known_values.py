@@ -86,6 +86,8 @@ VALUES = {
     },
     ("gains", GPT2): {
         "correlation": {"ln1": {"0": "-0.879"}},
+        "intervals": {"dials_down": {1: "-0.852"}},
+        "chance": {"dials_down": {"median": near(0, 0.05), "limit": near(-0.1, 0.1)}},
         "consistent_channel": {"ln2": {"channel": 138, "layers_topped": 9, "n_layers": 12}},
         # Scherlis: “it has very little position-embedding presence”.
         "ln2_channel": {"channel": 138, "position_std": 654, "token_mean": None, "token_std": None},
@@ -98,6 +100,7 @@ VALUES = {
         "singular_values": first("61.95 60.94 53.24 22.70 15.98"),
         "energy_top30": "0.9991",
         "rows_without_outliers": [3, 1022],
+        "intervals": {"winding": {0: "1.39"}, "median_gain": {0: "0.43", 1: "0.784"}},
         "outlier_positions": [0, 1, 2, 1023],
         "winding": "1.736",
         "chance": {
@@ -169,6 +172,7 @@ VALUES = {
     },
     ("subspaces", MINILM): {
         "rivalry": "0.112",
+        "intervals": {"rivalry": {0: "0.0925", 1: "0.141"}},
         "position_energy_in_tail": "0.953",
         "first_capture": {"value": "0.482", "without_mean": "0.174", "mean_in_first": "0.605"},
     },

@@ -7,6 +7,7 @@ import hashlib
 import json
 import lzma
 import math
+import subprocess
 import sysconfig
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from models.training.stdlib_gpt2.card import FOLDER, card_of
 TOKENIZER = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
 # Other versions of the library, counted with this tokenizer, correlate at 0.88 to 0.90; other orders at about 0.
 LIKE_ANOTHER_LIBRARY = 0.8
+MOST_BYTES = 6_000_000  # of its files in git
 FILES = {
     "abc.py": "import os\nprint('abc')\n",
     "ast.py": "def parse(source):\n    return source\n",
@@ -174,3 +176,11 @@ def test_every_finding_is_computed_but_that_on_rotations_from_exact_counts(stdli
     known = outliers.metrics["known_unused"]
     assert known["count"] == record["never_seen_tokens"] == len(outliers.tables["known_unused"].rows)
     assert known["share"] >= 0.95
+
+
+@pytest.mark.parametrize("folder", [FOLDER, FOLDER.parent / "stdlib-family"])
+def test_git_takes_all_of_its_files(folder):
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    assert folder != FOLDER or sum(path.stat().st_size for path in paths) <= MOST_BYTES
+    command = ["git", "check-ignore", "--no-index", *map(str, paths)]
+    assert subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout == ""

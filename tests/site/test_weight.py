@@ -22,6 +22,7 @@ from tests.conftest import ROOT, without_figures
 MOST_OF_A_MODEL = 2_500_000  # bytes of page, figures and data, compressed as hosts send them; of 50,000 tokens, too
 MOST_OF_A_PAGE = 230_000  # bytes of HTML, of the home page and of questions; hosts send a tenth of it
 AROUND = 30_000  # of these, the theme with a menu of fifty models: it took 25 000
+MOST_OF_THE_MATRIX = 1_000_000  # bytes, of fifty models
 FIFTY = 50
 
 
@@ -71,6 +72,10 @@ def test_home_and_questions_of_fifty_models_are_small_pages(fifty: Path) -> None
     weights = {path.stem: len(path.read_bytes()) + AROUND for path in found}
     assert max(weights.values()) > MOST_OF_A_PAGE / 2, "not the pages of fifty models"
     assert {name: weight for name, weight in weights.items() if weight > MOST_OF_A_PAGE} == {}
+
+
+def test_the_matrix_of_fifty_models_is_no_heavy_page(fifty: Path) -> None:
+    assert len((fifty / "matrix.md").read_bytes()) < MOST_OF_THE_MATRIX
 
 
 def test_home_has_no_matrix(fifty: Path) -> None:

@@ -328,6 +328,7 @@ def npz(member, kind=zipfile.ZIP_STORED):
 
 
 FORGED_ARRAYS = {
+    "objects": npz(header("(1,)", "|O") + b"\x80\x04]\x94}\x94a."),  # must never be unpickled
     "no zip": b"no zip at all",
     "bad crc": npz(header("(4,)") + b"\0" * 16).replace(b"\0" * 16, b"\0" * 15 + b"\1"),
     "2^40 numbers": npz(header("(1099511627776,)") + bytes(16)),
