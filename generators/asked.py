@@ -76,8 +76,8 @@ def addresses() -> int | None:
 
 def check_environment() -> None:
     """Check what libraries read or need when they are imported. Raises InputError: they could not be."""
-    given = {name: value for name, value in os.environ.items() if name.startswith("ATLAS_")}
-    for name, value in [*given.items(), *(("An argument", argument) for argument in sys.argv[1:])]:
+    settings = [(name, os.environ.get(name, "")) for name in ("ATLAS_RESULTS", "ATLAS_REGISTRY")]
+    for name, value in [*settings, *(("An argument", argument) for argument in sys.argv[1:])]:
         if len(value) > MOST_CHARACTERS:
             raise InputError(f"{name} has {len(value):,} characters, {MOST_CHARACTERS:,} at most.")
     allowed = addresses()

@@ -53,7 +53,7 @@ def write_if_changed(path: Path, data: bytes) -> bool:
 
 
 def sweep(folder: Path, name: str = "*") -> None:
-    """Remove what killed processes left half written of files of a name, in `glob`'s pattern."""
+    """Remove temporary files left by killed processes; `name` is a pattern of `glob`."""
     for left_behind in folder.glob(f".{name}.[0-9]*.tmp"):
         left_behind.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""How verdicts look wherever they are shown: on pages, in figures, on preview cards, in the terminal."""
+"""How verdicts look wherever they are shown: on pages, in figures, in the terminal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,16 +15,15 @@ class VerdictLook:
     dark_tint: str
     figure: str | None  # readable on light and on dark pages; None: as all lines
     marker: str  # matplotlib's
-    card: str  # areas of a preview card; words there are as on light pages
     terminal: str | None  # typer's
 
 
 # Fails is not red: that something fails is a result, and no fault of the model.
 LOOKS: Mapping[str, VerdictLook] = {
-    "holds": VerdictLook("✓", "#1b6e3c", "#e3f4e8", "#7fd69c", "#16351f", "#1a936f", "o", "#2f9e5b", "green"),
-    "partly": VerdictLook("◐", "#8a5a00", "#fdf1d4", "#f0c469", "#3a2e10", "#b98900", "D", "#dca52c", "yellow"),
-    "fails": VerdictLook("✗", "#6a3d8f", "#f1e9f8", "#d3b8ef", "#35264a", "#b8559b", "x", "#9a6cc4", "magenta"),
-    "untested": VerdictLook("–", "#5b6472", "#eef0f3", "#aab2bf", "#2c313b", None, "o", "#c9ced6", None),
+    "holds": VerdictLook("✓", "#1b6e3c", "#e3f4e8", "#7fd69c", "#16351f", "#1a936f", "o", "green"),
+    "partly": VerdictLook("◐", "#8a5a00", "#fdf1d4", "#f0c469", "#3a2e10", "#b98900", "D", "yellow"),
+    "fails": VerdictLook("✗", "#6a3d8f", "#f1e9f8", "#d3b8ef", "#35264a", "#b8559b", "x", "magenta"),
+    "untested": VerdictLook("–", "#5b6472", "#eef0f3", "#aab2bf", "#2c313b", None, "o", None),
 }
 WEAK = "◔"  # of what fails beyond chance
 SYMBOLS = {verdict: look.symbol for verdict, look in LOOKS.items()}

@@ -82,4 +82,6 @@ def _eps(settings: ModelConfig, family: Family) -> float:
 
 def _tied(config: Mapping[str, Any], settings: ModelConfig, family: Family) -> bool:
     given, outside = settings.optional(settings.flag, TIED), config.get(TIED)
-    return given if given is not None else outside if isinstance(outside, bool) else family.tied
+    if given is not None:
+        return given
+    return outside if isinstance(outside, bool) else family.tied

@@ -83,7 +83,6 @@ Place = int | Title  # place of a model in a series
 Frequency = Literal["counts", "wordfreq", "index"]
 Source = HubSource | PackageSource | FolderSource
 Stack = Literal["encoder", "decoder", "text", "vision"]
-STACKS: tuple[Stack, ...] = ("encoder", "decoder", "text", "vision")
 
 
 class Model(Entry):

@@ -113,4 +113,5 @@ def _architecture_of_tokens(settings: ModelConfig, family: Family, size: int, d_
 
 
 def _first(settings: ModelConfig, keys: tuple[str, ...]) -> int | None:
-    return next((settings.size(key) for key in keys if type(found := settings.get(key)) is int and found > 0), None)
+    given = (key for key in keys if type(settings.get(key)) is int and settings.get(key) > 0)
+    return next((settings.size(key) for key in given), None)

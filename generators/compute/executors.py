@@ -36,6 +36,7 @@ THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB
 ENDED = "its process ended"
 # Bytes of the largest array that may leave its memory to the next one: glibc settles on this value where arrays come
 # and go. Dask has its workers give everything back; clearing the pages anew made findings take half as long again.
+TRIMS = "MALLOC_TRIM_THRESHOLD_"  # glibc's setting
 NOT_TRIMMED = 32 * MEBI
 SENDING_S = 1.0  # maximum wait until a job has been sent to its process
 
@@ -254,7 +255,8 @@ def _perform(job: Job) -> Answer:
 
 @cache
 def _context() -> WorkerContext:
-    keep_freed_memory(NOT_TRIMMED)
+    if TRIMS in os.environ:
+        keep_freed_memory(NOT_TRIMMED)
     return WorkerContext()
 
 

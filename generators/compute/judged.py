@@ -132,10 +132,10 @@ def judged_finding(
 def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, ...]]:
     """Return stored metrics checked by their type, and the numbers that they lack: those were added to it since.
 
-    Raises ValidationError: a number is of another type, or there is one that the type hasn't.
+    Numbers that are no longer measured are left off. Raises ValidationError: a number is of another type.
     """
     try:
-        return TypeAdapter(kind).validate_python(stored, extra="forbid"), ()
+        return TypeAdapter(kind).validate_python(stored, extra="ignore"), ()
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False)
         if any(fault["type"] != "missing" for fault in faults):

@@ -1,6 +1,5 @@
 import operator
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -11,7 +10,7 @@ from generators.base.plain import content_digest, plain
 from generators.base.progress import printable
 from generators.base.verdicts import SYMBOLS, WEAK
 from generators.checkpoint.registry import SLUG, Title
-from generators.findings.judging import VERDICTS, Claim, IntervalKind, Verdict, beyond_chance
+from generators.findings.judging import Claim, IntervalKind, Verdict, beyond_chance
 from generators.findings.measured import Measurements, Table
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -222,12 +221,6 @@ class ClaimRecord(Record):
     @property
     def symbol(self) -> str:
         return WEAK if self.weak else SYMBOLS[self.verdict]
-
-
-def by_verdict(claims: Iterable[ClaimRecord]) -> dict[str, int]:
-    """Return the number of claims per verdict, in the order of verdicts, without zeros."""
-    found: Counter[str] = Counter(claim.verdict for claim in claims)
-    return {kind: found[kind] for kind in VERDICTS if found[kind]}
 
 
 class ModelFindings(Record):

@@ -56,7 +56,8 @@ class CurveNulls:
 
     def further(self, name: Name) -> dict[Null, NullSummary]:
         """Return what a random walk and Gaussian rows give where they don't judge a statistic of shape."""
-        return self._chances(name, tuple(null for null in FURTHER if null not in JUDGES[name]))
+        others = tuple(null for null in FURTHER if null not in JUDGES[name]) if name in OF_SHAPE else ()
+        return self._chances(name, others)
 
     def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, NullSummary]:
         drawn = {null: self._drawn(name, null) for null in nulls}
@@ -70,7 +71,10 @@ class CurveNulls:
             return surrogates.gaussian_energy_shares(n, d, TOP_ENERGY, self.draws, self._rng(null))
         if null not in self._of_shape:
             found = [statistics(rows, OF_SHAPE) for rows in self._curves(null)]
-            self._of_shape[null] = {each: np.concatenate([values[each] for values in found]) for each in found[0]}
+            names = dict.fromkeys(name for values in found for name in values)  # some curves are too short for some
+            self._of_shape[null] = {
+                each: np.concatenate([values[each] for values in found if each in values]) for each in names
+            }
         return self._of_shape[null].get(name)
 
     def _curves(self, null: Null) -> Iterator[Float[Array, "n c"]]:

@@ -119,7 +119,8 @@ def statistics(
 
     `weights` say how often each position counts, one row per resampling; each once if not given.
     """
-    measured, weights = MeasuredCurve(rows), np.ones((1, len(rows))) if weights is None else weights
+    measured = MeasuredCurve(rows)
+    weights = np.ones((1, len(rows))) if weights is None else weights
     found = {name: getattr(measured, name)(weights) for name in names}
     return {name: values for name, values in found.items() if values is not None}
 

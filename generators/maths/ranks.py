@@ -95,9 +95,11 @@ def _block_correlations(
     found = np.zeros((len(targets), len(columns)))
     orders = np.argsort(columns, axis=1)
     ends = [_group_ends(column[order]) for column, order in zip(columns, orders, strict=True)]
-    known_sets = {target.known.tobytes(): target.known for target in targets}
-    for same, known in known_sets.items():
-        rows = [row for row, target in enumerate(targets) if target.known.tobytes() == same]
+    rows_of: dict[bytes, list[int]] = {}
+    for row, target in enumerate(targets):
+        rows_of.setdefault(target.known.tobytes(), []).append(row)
+    for rows in rows_of.values():
+        known = targets[rows[0]].known
         ranks = np.empty(columns.shape)
         norms = np.empty(len(columns))
         for i, order in enumerate(orders):

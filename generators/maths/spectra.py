@@ -126,7 +126,7 @@ def participation_ratio(vectors: Float[Array, "count d"]) -> Float[Array, " coun
 def components_for(shares: Float[Array, " components"], share: float) -> int:
     """Return how many of the largest shares are needed to reach `share` of their sum."""
     cumulative = np.cumsum(np.sort(shares)[::-1])
-    return int(np.searchsorted(cumulative, share * cumulative[-1])) + 1
+    return int(np.searchsorted(cumulative / cumulative[-1], share)) + 1
 
 
 def smaller_gram(rows: Float[Array, "rows d"]) -> Float[Array, "m m"]:

@@ -94,8 +94,10 @@ class StoredLoss:
         if see is not None:
             return self._loss.per_window(see)
         file = self._folder / f"{self._count}.npy"
+        stored: Array | None = None
         with suppress(OSError, ValueError, EOFError):
-            stored: Array = np.load(file, allow_pickle=False)
+            stored = np.load(file, allow_pickle=False)
+        if stored is not None:
             self._passed(len(stored))
             return stored
         found = self._loss.per_window()

@@ -184,7 +184,7 @@ def _fuse_activations(model: Any) -> None:
     import torch
     from transformers.activations import NewGELUActivation
 
-    for name, module in list(model.named_modules()):
+    for name, module in list(model.named_modules(remove_duplicate=False)):
         if isinstance(module, NewGELUActivation):
             model.set_submodule(name, torch.nn.GELU("tanh"))
 

@@ -317,8 +317,10 @@ class OpenedModel:
             change = found.rows(rows)
         elif ids is not None:
             change = found.ids(ids)
+        elif rotations is not None:
+            change = found.rotations(rotations)
         else:
-            change = found.rotations(rotations or Rotations())
+            raise ValueError("rows, ids or rotations are to be given")
         with self._shared.changed_from(BEFORE, change):
             yield
 

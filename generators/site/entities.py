@@ -126,7 +126,7 @@ def entities(page: ModelPage, kind: EntityKind) -> Entities:
             why = f"{section.finding.title}: nothing is known of this model's {kind}s. {section.record.reason or ''}"
             made.unknown.append((name, why.strip()))
         elif says is not None and section.measured is not None:
-            with suppress(NotMeasuredError):  # what was measured before some number existed says less
+            with suppress(NotMeasuredError, KeyError):  # what was measured before some number existed says less
                 for fact in says(section.measured, made.count):
                     made.add(fact, name)
     if kind == "token":

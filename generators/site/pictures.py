@@ -76,14 +76,14 @@ def pictures(
         for figure in judged.finding.figures(judged.measured):
             if not signature_only or figure.name == judged.finding.signature:
                 with suppress(NotMeasuredError):
-                    made.append(_picture(judged, figure, model, staging))
+                    made.append(_picture(judged, figure, model, staging, lost))
     return made
 
 
-def _picture(judged: JudgedFinding, figure: Figure, model: str, staging: Staging) -> Picture:
+def _picture(judged: JudgedFinding, figure: Figure, model: str, staging: Staging, lost: Lost | None) -> Picture:
     files = drawn(f"figures/{model}/{figure.name}", _made_from(judged, figure), figure.draw, staging)
     data = None
-    with suppress(NotMeasuredError):
+    with _costing_its_figures(judged.finding.name, lost):  # but for the picture, which is drawn
         if figure.interactive is not None:
             numbers = as_compact_json(figure.interactive().as_json())
             data = f"data/{model}/{figure.name}.json"

@@ -69,7 +69,8 @@ class Spelling:
         text = self._bytes(cut or string)
         readable, affixed = readable_form(text), cut not in ("", string)
         if self.continuation:
-            return Token(text, self.continuation * affixed + readable, not affixed)
+            marks_space = not affixed and not self.word_end
+            return Token(text, self.continuation * affixed + readable, marks_space)
         if self.word_end:
             return Token(text, readable + self.word_end * affixed, affixed)
         return Token(text, readable, text.startswith(b" "))

@@ -3,6 +3,7 @@
 import random
 import struct
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -11,11 +12,11 @@ from generators.base.errors import InputError
 from generators.checkpoint.registry import (
     LONGEST_NAME,
     SLUG,
-    STACKS,
     FolderSource,
     HubSource,
     Model,
     Registry,
+    Stack,
     load_registry,
     slug,
 )
@@ -166,7 +167,7 @@ def test_a_folder_is_only_ever_itself_whatever_the_registry_says_of_its_name(tmp
     assert model == Model(name="tiny", title="tiny", sources=(FolderSource(folder=tmp_path / "tiny"),))
 
 
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("stack", get_args(Stack))
 def test_half_of_a_pair_is_a_model_of_its_own(registry, tmp_path, stack):
     of_hub = find_model(f"owner/pair--{stack}", registry)
     assert (of_hub.name, of_hub.stack) == (f"owner--pair--{stack}", stack)

@@ -25,19 +25,6 @@ ARGUED = {
     "generators/maths/curve_statistics.py": {"winding", "fraying"},  # as above
     "generators/site/api.py": {"heads"},  # of a model: every one of them, and a column of the table
     "generators/site/results_table.py": {"channels", "heads"},  # as above, as columns and units of the table
-    # Questions about a few trained models, each answered by the claim that it is about: a page of prose in Python. A
-    # new finding changes nothing there.
-    "generators/site/family.py": {
-        "constant-norms",
-        "look-back",
-        "low-rank",
-        "makes-its-own-positions",
-        "position_use",
-        "stream",
-        "three-components",
-        "winding",
-        "generators.findings.stream.measure",
-    },
     # The titles of eight pages, each the count of the claim that answers its question best: prose, as above.
     "templates/questions.yml": {
         "helix",

@@ -71,8 +71,9 @@ GEMMA2 = like(
 def _gemma3(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotations of layers that see a window (unscaled, base 10,000) and of those that see all."""
     _bidirectional(settings)
-    pattern = settings.get("sliding_window_pattern") or settings.get("_sliding_window_pattern") or PATTERN
-    settings.ignore("_sliding_window_pattern")
+    keys = ("sliding_window_pattern", "_sliding_window_pattern")
+    pattern = next((found for key in keys if (found := settings.optional(settings.size, key))), PATTERN)
+    settings.ignore(*keys)
     turns = {
         FULL: rotation(settings, fields, kind=FULL),
         SLIDING: rotation(settings, fields, kind=SLIDING, base_key="rope_local_base_freq", scaled=False),

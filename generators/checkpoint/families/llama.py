@@ -180,9 +180,9 @@ QWEN3_MOE = like(
 def _smollm3(settings: ModelConfig, fields: Fields) -> Fields:
     """Return the rotations of a model in which every fourth layer has none."""
     n_layer = fields["n_layer"]
-    interval = settings.get("no_rope_layer_interval") or 4
+    interval = settings.optional(settings.size, "no_rope_layer_interval") or 4
     rotates = settings.get("no_rope_layers") or [int((i + 1) % interval != 0) for i in range(n_layer)]
-    if not isinstance(rotates, list) or len(rotates) != n_layer or any(one not in (0, 1) for one in rotates):
+    if not isinstance(rotates, list) or len(rotates) < n_layer or any(one not in (0, 1) for one in rotates):
         raise InputError(f"config.json gives no_rope_layers that are not {n_layer} times 0 or 1.")
     found = same_in_all_layers(settings, fields, [FULL if rotates[i] else SLIDING for i in range(n_layer)])
     return {**found, "rotary": tuple(turns if rotates[i] else None for i, turns in enumerate(found["rotary"]))}

@@ -32,6 +32,7 @@ from generators.maths.resampling import item_weights
 
 DRAWS = 64  # draws of tokens for every position
 QUERIES = 16  # query positions per draw
+ROWS = 4096  # sums of a token and a position per batch
 POOL = 1024  # tokens that all draws sample from
 
 
@@ -175,8 +176,12 @@ class _Projected:
         if self.normed is None:
             return np.ones(len(tokens), np.float32)
         of_tokens, of_positions, eps = self.normed
-        rows = of_tokens[tokens] + of_positions[positions]
-        return (1 / np.sqrt(np.einsum("ij,ij->i", rows, rows) / rows.shape[1] + eps)).astype(np.float32)
+        scale = np.empty(len(tokens), np.float32)
+        for begin in range(0, len(tokens), ROWS):
+            part = slice(begin, begin + ROWS)
+            rows = of_tokens[tokens[part]] + of_positions[positions[part]]
+            scale[part] = 1 / np.sqrt(np.einsum("ij,ij->i", rows, rows) / rows.shape[1] + eps)
+        return scale
 
 
 def _projected(

@@ -109,7 +109,7 @@ def _grown(
     """
     ball = None
     for _ in range(STEPS):
-        centre = E[members].mean(axis=0, dtype=np.float64)
+        centre = _mean(E, members)
         wide = RADIUS * float(np.median(_distances(E, members, centre)))
         radius = min(max(wide, floor), reach)
         near, distances = _within(E, squares, centre, ISOLATION * radius)
@@ -155,8 +155,17 @@ def _within(
     return near[order], distances[order]
 
 
+def _mean(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Float[Array, " d"]:
+    return sum(E[part].sum(axis=0, dtype=np.float64) for part in _parts(ids)) / len(ids)
+
+
+def _parts(ids: Int[Array, " n"]) -> list[Int[Array, " part"]]:
+    """Return a few ids at a time: their rows are brought to float64."""
+    return np.array_split(ids, len(ids) // BLOCK + 1)
+
+
 def _distances(E: Float[Array, "V d"], ids: Int[Array, " n"], centre: Float[Array, " d"]) -> Float[Array, " n"]:
-    parts = np.array_split(ids, len(ids) // BLOCK + 1)  # few rows at a time are brought to float64
+    parts = _parts(ids)
     return np.concatenate([np.linalg.norm(E[part] - centre, axis=1) for part in parts])
 
 

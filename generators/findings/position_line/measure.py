@@ -124,9 +124,10 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
     shares = channel_shares(curve)
     channel = int(np.argmax(shares))
     line, first = first_component(curve)
-    line_low, line_high = sums.interval(line, lambda fold: first_component(sums.curve(fold))[0])
+    without = [sums.curve(fold) for fold in range(running.FOLDS)]
+    line_low, line_high = sums.interval(line, lambda fold: first_component(without[fold])[0])
     channel_share = float(shares[channel])
-    channel_low, channel_high = sums.interval(channel_share, lambda fold: channel_shares(sums.curve(fold))[channel])
+    channel_low, channel_high = sums.interval(channel_share, lambda fold: channel_shares(without[fold])[channel])
     positions = np.arange(float(sums.n))[sums.text]
     even, odd = sums.halves()
     total = float(sums.variances()[channel])

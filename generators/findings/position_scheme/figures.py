@@ -64,8 +64,9 @@ def draw_slopes(slopes: Slopes) -> Any:
     for head, colour in zip(heads, colours, strict=True):
         ax.plot(distances, np.exp(-head["slope"] * distances), lw=1.2, color=colour)
     ax.axhline(0.5, ls="--", lw=1, color=style.INK)
-    for head, place in ((heads[-1], (heads[-1]["half_distance"], 0.5)), (heads[0], (1, 0))):
-        ax.annotate(f"head {head['head']}", place, (4, 4), textcoords="offset points", fontsize=9)
+    ends = {heads[-1]["head"]: (heads[-1]["half_distance"], 0.5), heads[0]["head"]: (1, 0)}  # one head has one
+    for name, place in ends.items():
+        ax.annotate(f"head {name}", place, (4, 4), textcoords="offset points", fontsize=9)
     ax.set(
         xscale="log", ylim=(0, 1.05), xlabel="distance to the key (tokens)", ylabel="weight, of that at distance 0"
     )

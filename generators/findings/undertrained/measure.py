@@ -162,7 +162,7 @@ def _controls(
 
     Where candidates are few they have several each, as long as there are any.
     """
-    each = np.repeat(candidates, MOST_CONTROLS // len(candidates))
+    each = np.repeat(candidates, max(1, MOST_CONTROLS // len(candidates)))
     kinds = [groups == group for group in np.unique(groups[candidates])]
     return np.concatenate([matched(each[kind[each]], log_frequency, allowed & kind) for kind in kinds])
 
