@@ -132,12 +132,17 @@ def judged_finding(
 def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, ...]]:
     """Return stored metrics checked by their type, and the numbers that they lack: those were added to it since.
 
-    Numbers that are no longer measured are left off. Raises ValidationError: a number is of another type.
+    Numbers that are no longer measured are left off.
+
+    Raises ValidationError: a number is of another type, or some are lacking and others are there in their place.
     """
+    as_kind = TypeAdapter(kind)
     try:
-        return TypeAdapter(kind).validate_python(stored, extra="ignore"), ()
+        return as_kind.validate_python(stored, extra="forbid"), ()
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False)
+        if {fault["type"] for fault in faults} == {"extra_forbidden"}:
+            return as_kind.validate_python(stored, extra="ignore"), ()
         if any(fault["type"] != "missing" for fault in faults):
             raise
         return stored, tuple(fault["loc"] for fault in faults)

@@ -155,8 +155,9 @@ def test_stored_metrics_are_those_that_were_measured(finding):
 
 
 @every_finding
-def test_missing_and_renamed_numbers(finding):
+def test_missing_renamed_and_dropped_numbers(finding):
     stored = json.loads(json.dumps(all_measured(finding)[0].metrics))
+    assert read_metrics(finding.metrics, {**stored, "no_longer_measured": [1.0]}) == (stored, ())
     for key in stored:
         there = {name: value for name, value in stored.items() if name != key}
         assert read_metrics(finding.metrics, there) == (there, ((key,),))

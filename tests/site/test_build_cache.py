@@ -14,8 +14,7 @@ from generators.site.build_cache import Workshop
 from tests.site.test_plugin import write
 
 ROOT = Path(__file__).parents[2]
-RECORD = "models/ours/step-1/training.json"  # pages of series show its losses
-MADE_OF = ("src/page.md", "mkdocs.yml", "models.yml", RECORD, "results/gpt2/helix.json", "templates/home.md.j2")
+MADE_OF = ("src/page.md", "mkdocs.yml", "models.yml", "results/gpt2/helix.json", "templates/home.md.j2")
 
 
 @pytest.fixture
