@@ -5,6 +5,8 @@ lines are drawn in `INK`; for the dark picture that one colour is replaced. Wher
 drawing code asks for `rasterized=True`, and they go into the SVG as one compact image.
 """
 
+import io
+import re
 from functools import cache
 from typing import Any
 
@@ -172,3 +174,16 @@ def position_bar(dots: Any, axes: Any, **place: Any) -> None:
 def curve_2d(ax: Any, x: Real[Array, " n"], y: Float[Array, " n"], positions: Int[Array, " n"]) -> Any:
     ax.plot(x, y, color=INK, lw=0.4, alpha=0.35)
     return ax.scatter(x, y, c=positions, cmap=position_colours(), s=9, linewidths=0, rasterized=True)
+
+
+def svg_pair(figure: Any) -> tuple[bytes, bytes]:
+    """Write a drawn figure as SVG for light pages and for dark pages; the same figure gives the same bytes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    drawn = re.sub(rb"\s*<!--.*?-->", b"", buffer.getvalue(), flags=re.DOTALL)
+    return _on(PAGE, drawn), _on(PAGE_DARK, drawn.replace(INK.encode(), INK_DARK.encode()))
+
+
+def _on(page: str, svg: bytes) -> bytes:
+    """Give an SVG the background of its page, so that it can be read on its own."""
+    return re.sub(rb"(<svg [^>]*)>", rb'\1 style="background:%s">' % page.encode(), svg, count=1)
