@@ -124,9 +124,9 @@ def participation_ratio(vectors: Float[Array, "count d"]) -> Float[Array, " coun
 
 
 def components_for(shares: Float[Array, " components"], share: float) -> int:
-    """Return how many of the largest shares are needed to reach `share` of their sum."""
+    """Return how many of the largest shares are needed to reach `share` of their sum; 1 where all are 0."""
     cumulative = np.cumsum(np.sort(shares)[::-1])
-    return int(np.searchsorted(cumulative / cumulative[-1], share)) + 1
+    return int(np.searchsorted(cumulative / cumulative[-1], share)) + 1 if cumulative[-1] else 1
 
 
 def smaller_gram(rows: Float[Array, "rows d"]) -> Float[Array, "m m"]:
