@@ -1,11 +1,11 @@
-"""Colors of verdicts stand in one file, from which pages, figures, cards and the terminal take them."""
+"""Colors of verdicts stand in one file, from which pages, figures and the terminal take them."""
 
 import re
 
 from generators.base.verdicts import LOOKS, as_css
 from tests.conftest import ROOT
 
-COLORS = {getattr(look, name) for look in LOOKS.values() for name in ("light_tint", "dark_tint", "card")}
+COLORS = {getattr(look, name) for look in LOOKS.values() for name in ("light_tint", "dark_tint")}
 
 
 def test_pages_name_every_color_once_for_light_and_once_for_dark():
