@@ -301,14 +301,12 @@ def adopt(
 
 
 @app.command()
-def cache(prune: options.Prune = None, hub: options.HubToo = False) -> None:
+def cache(prune: options.Prune = None) -> None:
     """Show where downloaded weights are cached and how large the cache is, or prune it."""
     from generators.checkpoint.sources import caches
 
-    if hub and prune is None:
-        raise InputError("--hub needs --prune SIZE.")
-    for line in () if prune is None else caches.prune(caches.parsed_size(prune), hub=hub):
-        terminal.line(line)
+    if prune is not None:
+        terminal.line(caches.prune(caches.parsed_size(prune)))
     terminal.table(caches.COLUMNS, caches.overview())
     for line in caches.advice():
         terminal.line(line)

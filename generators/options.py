@@ -114,12 +114,6 @@ Prune = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Remove tensors that were unused longest, down to a size as `20GB`."),
 ]
-HubToo = Annotated[
-    bool,
-    typer.Option(
-        "--hub", help="With --prune: the hub client's cache counts, too; models go from it that others may use."
-    ),
-]
 
 DEFAULT_BUDGET = 10.0  # minutes; equals the runner's (tested), which can't be imported without NumPy
 DEFAULT_REPORT_BUDGET = 1.0  # minutes: reports come quickly and say how to read more text

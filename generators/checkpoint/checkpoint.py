@@ -19,7 +19,7 @@ from generators.checkpoint.inference import infer_type
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
-from generators.checkpoint.sources import FLOATING, Files, Header, Layout, Origin, Traffic
+from generators.checkpoint.sources import FLOATING, Files, Header, Layout, Origin
 from generators.checkpoint.sources.formats import DTYPES
 from generators.checkpoint.untabled import only_tokens
 from generators.checkpoint.wrappers import unwrapped
@@ -139,11 +139,6 @@ class Checkpoint(Mapping[str, Array]):
         slots = [self._slots[role] for role in roles if role in self._slots]
         through = [slot.through.tensor for slot in slots if slot.through is not None]
         return [slot.tensor for slot in slots if not slot.formula] + through
-
-    @property
-    def traffic(self) -> Traffic | None:
-        """Return bytes downloaded and bytes needed; None for local files."""
-        return self._files.traffic
 
     def layout(self, role: str) -> dict[str, Any]:
         """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name."""

@@ -20,7 +20,7 @@ from generators.checkpoint.families import has_table
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files, Places, locate
 from generators.compute import running
-from generators.compute.records import ModelRecord, SourceRecord, Status, TensorEntry, TrafficRecord
+from generators.compute.records import ModelRecord, SourceRecord, Status, TensorEntry
 from generators.findings.contract import Finding, roles
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
 from generators.tokens.frequency import TokenFrequency, token_frequencies
@@ -249,7 +249,7 @@ class _DeclaredFields(Architecture):
 
 
 def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
-    a, traffic = checkpoint.architecture, checkpoint.traffic
+    a = checkpoint.architecture
     shown = {name: getattr(a, name) for name in SHOWN}
     if not has_table(checkpoint.family):
         shown |= dict.fromkeys(SAID_BY_TABLE)
@@ -258,7 +258,6 @@ def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
         title=model.title,
         **shown,
         source=SourceRecord(**asdict(checkpoint.origin)),
-        traffic=None if traffic is None else TrafficRecord(fetched=traffic.fetched, needed=traffic.needed),
         licence=model.licence,
         notes=" ".join(said for said in (model.notes, checkpoint.note) if said) or None,
     )

@@ -149,7 +149,7 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
     if changed := _of_other_weights(prepared, measured_before):
         found.damaged.append(f"{name}: what is stored of {', '.join(changed)} was measured from other weights.")
     found.unknown = sorted(others - {finding.name for finding in all_findings.FINDINGS}) if others else []
-    found.record = _wanted(prepared.record, store, anew=bool(found.left))
+    found.record = _wanted(prepared.record, store)
     is_tidy = not others and store.is_tidy(name, found.stored.values())
     found.is_done = is_tidy and not found.left and found.record is None
     return found
@@ -174,17 +174,9 @@ def _as_planned(
     return stored
 
 
-def _wanted(record: ModelRecord, store: Store, *, anew: bool) -> ModelRecord | None:
-    """Return what is to be written of a model, None where it is stored.
-
-    What came over the network when its weights were read before stays, unless something is measured `anew` for which
-    more came, or they are other weights.
-    """
+def _wanted(record: ModelRecord, store: Store) -> ModelRecord | None:
+    """Return what is to be written of a model, None where it is stored."""
     try:
-        stored = store.model(record.name)
+        return None if store.model(record.name) == record else record
     except InputError:
         return record  # damaged: written anew
-    came = record.traffic is not None and record.traffic.fetched > 0
-    if stored is not None and stored.source == record.source and not (anew and came):
-        record = record.model_copy(update={"traffic": stored.traffic or record.traffic})
-    return None if stored == record else record

@@ -51,15 +51,10 @@ class SourceRecord(Record):
     commit: Shown | None = None
 
 
-class TrafficRecord(Record):
-    """What came over the network when weights were read last, headers of files included, and what findings read."""
-
-    fetched: int = Field(ge=0, description="bytes of weights that came over the network")
-    needed: int = Field(ge=0, description="bytes of the tensors that were read, each once")
-
-
 class ModelRecord(Record):
     """What is known of a model beside its findings."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)  # older records hold more
 
     name: str = Field(pattern=f"^{SLUG.pattern}$")
     title: Title
@@ -82,7 +77,6 @@ class ModelRecord(Record):
         description="whether its output embedding, if any, is the token embedding; absent where that isn't known",
     )
     source: SourceRecord
-    traffic: TrafficRecord | None = Field(default=None, description="null where weights lay on the machine")
     licence: Shown | None = None
     notes: Shown | None = None
 

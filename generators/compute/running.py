@@ -107,7 +107,7 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
         return f"The model can't be run: the checkpoint lacks {checkpoint.lacking(lacking[0])}{more}."
     if (no_text := run_text.why_no_text(files)) is not None:
         return no_text
-    too_large = _too_large(files) if files.traffic is not None and device == "cpu" else None
+    too_large = _too_large(files) if files.folder is None and device == "cpu" else None
     if too_large is None and (no_room := files.no_room()) is not None:
         return f"The model can't be run here: {no_room}"
     return too_large

@@ -10,7 +10,7 @@ import jinja2
 import yaml
 from markupsafe import Markup, escape
 
-from generators.base.progress import in_bytes, printable
+from generators.base.progress import printable
 from generators.base.sentences import listed
 from generators.base.text import (
     NO_BREAK,
@@ -85,7 +85,6 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "front_matter": front_matter,
         "md": in_markdown,
         "tex": formula,
-        "bytes": in_bytes,
         "listed": listed_in_words,
     }
     by_id = {rule.id: rule for rule in rules()}

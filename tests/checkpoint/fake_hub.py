@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from generators.base import notices
 from generators.checkpoint.sources import patience
 
 COMMIT = "c0ffee" * 6 + "c0ff"
@@ -251,6 +252,8 @@ def at_hub(server: HubServer, folder, monkeypatch) -> None:
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
     monkeypatch.setattr(patience, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(patience, "_servers", {})
+    notices.forget()
 
 
 class QuietServer(ThreadingHTTPServer):

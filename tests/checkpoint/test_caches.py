@@ -66,56 +66,33 @@ def test_a_cache_of_tensors_that_can_only_be_read_is_read(fake, tiny, tmp_path, 
     assert fake.sent == sent
 
 
-def test_what_finds_no_room_on_the_disk_is_not_fetched_beforehand(tiny, monkeypatch):
+@pytest.mark.parametrize("of_disk", [False, True])
+def test_what_finds_no_room_is_not_fetched_beforehand(fake, tiny, monkeypatch, of_disk):
     checkpoint = opened()
-    usage = shutil.disk_usage("/")
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
-    before = checkpoint.traffic.fetched
+    if of_disk:
+        usage = shutil.disk_usage("/")
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    else:
+        monkeypatch.setenv("ATLAS_CACHE_GB", "0")
+    before = fake.sent
     checkpoint.prefetch(list(checkpoint))
-    assert checkpoint.traffic.fetched == before
+    assert fake.sent == before
+    table = checkpoint["position_embedding"]
+    assert fake.sent == before + table.nbytes
 
 
-def test_small_files_need_no_cache_of_the_hub_s_client(tiny, tmp_path, monkeypatch, lines):
-    refuse_to_write(monkeypatch, tmp_path / "client-cache")
-    is_whole(opened())
-    (line,) = lines
-    assert f"{tmp_path / 'client-cache'} can't be written ({READ_ONLY})" in line
-
-
-def test_a_whole_file_that_cannot_be_stored_is_one_model_s_sentence(fake, tiny, tmp_path, monkeypatch):
-    published(fake, "owner/other")
+def test_a_whole_file_that_cannot_be_stored_is_a_sentence(tiny, tmp_path, monkeypatch):
     checkpoint = opened()
     with monkeypatch.context() as patched:
         refuse_to_write(patched, tmp_path / "client-cache")
         said = rf"{WEIGHTS} of owner/tiny can't be stored in .*client-cache \(Read-only .*HF_HOME"
         with pytest.raises(WeightsUnavailableError, match=said):
             checkpoint.prefetch(list(checkpoint), whole=True)
-        is_whole(opened("owner/other"))
     checkpoint.prefetch(list(checkpoint), whole=True)
     is_whole(checkpoint)
 
 
 # What is shown and removed
-
-
-@pytest.fixture
-def both(fake, tmp_path):
-    from huggingface_hub import hf_hub_download
-
-    cache = TensorCache(tmp_path / "cache")
-    for age, name in enumerate("abc"):
-        cache.store_tensor("file", name, name.encode() * 100)
-        (path,) = cache._tensors("file", name).glob("*")
-        os.utime(path, (1000 + age, 1000 + age))
-    for age, repo in enumerate(("owner/first", "owner/second")):
-        published(fake, repo)
-        blob = Path(hf_hub_download(repo, "config.json")).resolve()
-        os.utime(blob, (age, age))
-    return cache
-
-
-def names(cache: TensorCache) -> str:
-    return "".join(name for name in "abc" if cache.has_tensor("file", name))
 
 
 def run(*arguments: str) -> str:
@@ -124,38 +101,30 @@ def run(*arguments: str) -> str:
     return result.stdout
 
 
-def test_both_caches_are_shown_with_their_sizes_and_what_empties_them(both, tmp_path):
-    shown = run()
-    assert f"3 tensors, 0 notes\t300 bytes\t{tmp_path / 'cache'}\n" in shown
-    assert "files of 2 models\t" in shown and f"\t{tmp_path / 'client-cache'}\n" in shown
-    assert "owner/first: " in shown and "days ago" in shown
-    assert "atlas cache --prune" in shown and "hf cache rm model/OWNER/NAME" in shown
-
-
 @pytest.mark.parametrize(
     ("size", "left", "said"),
-    [("250B", "bc", "1 tensor, 100 bytes"), ("20GB", "abc", "Nothing"), ("0", "", "3 tensors")],
+    [("250B", "ac", "1 tensor, 100 bytes"), ("20GB", "abc", "0 tensors"), ("0", "", "3 tensors")],
 )
-def test_pruning_removes_tensors_that_were_unused_longest_and_nothing_of_the_hub_s_client(both, size, left, said):
-    both.store_note({"a": 1}, "headers", "b")
-    assert said in run("--prune", size)
-    assert names(both) == left
-    assert len(caches.hub_models()) == 2
-    assert left or list(both.folder.iterdir()) == []
+def test_both_caches_are_shown_and_tensors_unused_longest_removed(fake, tmp_path, size, left, said):
+    from huggingface_hub import hf_hub_download
 
-
-def test_both_are_pruned_together_if_that_is_asked_for_and_models_are_named_first(both):
-    with pytest.raises(InputError, match="--hub needs --prune"):
-        run("--hub")
-    with both.tensor("file", "a") as file:  # now the most recently used
+    published(fake)
+    hf_hub_download("owner/tiny", "config.json")
+    cache = TensorCache(tmp_path / "cache")
+    cache.store_note({"a": 1}, "headers", "b")
+    for age, name in enumerate("abc"):
+        cache.store_tensor("file", name, name.encode() * 100)
+        (path,) = cache._tensors("file", name).glob("*")
+        os.utime(path, (1000 + age, 1000 + age))
+    with cache.tensor("file", "a") as file:  # now the most recently used
         assert file.read() == b"a" * 100
-    second = caches.hub_models()[1]
-    said = list(caches.prune(300 + second.size, hub=True))
-    assert [model.name for model in caches.hub_models()] == ["owner/second"]
-    assert names(both) == "abc"
-    assert "owner/first: " in said[-1]
-    list(caches.prune(250, hub=True))
-    assert caches.hub_models() == [] and names(both) == "ac"
+    shown = run()
+    assert f"3 tensors, 1 notes\t308 bytes\t{tmp_path / 'cache'}\n" in shown
+    assert "files of 1 models\t" in shown and f"\t{tmp_path / 'client-cache'}\n" in shown
+    shown = run("--prune", size)
+    assert said in shown and "files of 1 models\t" in shown
+    assert "".join(name for name in "abc" if cache.has_tensor("file", name)) == left
+    assert bool(cache.notes()) == bool(left)
 
 
 def test_sizes_are_read_and_others_refused():

@@ -51,7 +51,7 @@ COMMANDS = {  # and what each is asked in any case; "build" would run the model,
     "show": ("tiny",),
     **dict.fromkeys(("adopt", "cache", "models", "render", "verify"), ()),
 }
-NOT_ASKED = "--hub", "--own-samples", "--help"  # another's cache, a model that runs, and what ends the command
+NOT_ASKED = "--own-samples", "--help"  # a model that runs, and what ends the command
 
 
 def put_site(workshop: Workshop, **_: object) -> None:

@@ -2,7 +2,7 @@
 
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.sources.dialects import Layout
-from generators.checkpoint.sources.files import LARGEST_TEXT, Files, Origin, Traffic, check_size
+from generators.checkpoint.sources.files import LARGEST_TEXT, Files, Origin, check_size
 from generators.checkpoint.sources.formats import FLOATING, Header
 from generators.checkpoint.sources.hub import Hub
 from generators.checkpoint.sources.places import Places, in_folder, is_here, locate, locate_here
@@ -17,7 +17,6 @@ __all__ = [
     "Layout",
     "Origin",
     "Places",
-    "Traffic",
     "check_size",
     "in_folder",
     "is_here",

@@ -4,11 +4,10 @@ import hashlib
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -51,35 +50,6 @@ class Origin:
     commit: str | None = None
 
 
-@dataclass
-class Traffic:
-    """Bytes of weights that came over the network, headers of files included; several threads may count."""
-
-    fetched: int = 0
-    tensors: dict[str, int] = field(default_factory=dict)  # bytes of those that were asked for, wherever they were
-    _watch: Callable[[int], None] | None = None
-    _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
-
-    @property
-    def needed(self) -> int:
-        return sum(self.tensors.values())
-
-    def came(self, count: int) -> None:
-        with self._counting:
-            self.fetched += count
-            if self._watch is not None:
-                self._watch(count)
-
-    @contextmanager
-    def watched(self, watch: Callable[[int], None]) -> Iterator[None]:
-        """Call `watch` with the size of each piece that arrives meanwhile."""
-        self._watch = watch
-        try:
-            yield
-        finally:
-            self._watch = None
-
-
 @dataclass(frozen=True)
 class Files:
     """A checkpoint's files, each fetched when asked for. Tensors are handed out as arrays, other files as bytes.
@@ -93,7 +63,6 @@ class Files:
     origin: Origin
     fetch: Callable[[str], Path | None]
     stack: str | None = field(default=None, kw_only=True)
-    traffic: Traffic | None = field(default=None, kw_only=True)
     folder: Path | None = field(default=None, kw_only=True)
     gated: bool = field(default=False, kw_only=True)
     listed: frozenset[str] | None = field(default=None, kw_only=True)

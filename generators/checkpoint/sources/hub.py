@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
@@ -29,14 +28,10 @@ class OlderFilesError(WeightsUnavailableError): ...
 
 @dataclass
 class Hub:
-    """The model hub. Once there is no way to reach it, it isn't asked again; trouble with one model is that model's.
-
-    `run` names a run of the command, through which each process remembers which servers can't be reached.
-    """
+    """The model hub. Once there is no way to reach it, it isn't asked for a while; other trouble is one model's."""
 
     offline: bool = False
     cache: TensorCache = field(default_factory=lambda: TensorCache(default_folder()))
-    run: str = field(default_factory=lambda: uuid4().hex)
 
     @property
     def is_out_of_reach(self) -> bool:
@@ -59,7 +54,6 @@ class Hub:
         """
         _check_id(source.hub)
         patience.install()
-        patience.begin(self.run)
         repository = self._repository(source)
         if repository.has_older_only:
             repository = self._converted(repository) or repository
@@ -74,7 +68,6 @@ class Hub:
             repository.fetch,
             repository=repository,
             cache=self.cache,
-            traffic=repository.traffic,
             gated=repository.gated,
             listed=repository.names,
         )

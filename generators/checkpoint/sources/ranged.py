@@ -1,35 +1,32 @@
 """Safetensors files on the hub, of which only the headers and the requested tensors are read."""
 
 import json
-import shutil
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy import ndarray as Array
 
 from generators.base import notices
-from generators.base.errors import InputError, WeightsUnavailableError
+from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, in_bytes, silent, transfer
 from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.caches import hub_folder
-from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once
+from generators.checkpoint.sources.files import SHARD_INDEX, Files, rows_at_once
 from generators.checkpoint.sources.formats import STORED, Header, check_dtype, check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
-from generators.checkpoint.sources.repository import NoRangesError, Repository
+from generators.checkpoint.sources.repository import Came, NoRangesError, Repository, ignored
 from generators.checkpoint.sources.safetensors_files import LENGTH, METADATA, aliases_in
-from generators.checkpoint.sources.tensor_cache import TensorCache
+from generators.checkpoint.sources.tensor_cache import TensorCache, free_bytes
 
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
 IN_FLIGHT = 4
-SMALLEST_GAP = 1 << 10  # bytes between two tensors that are read through rather than left out by another request
-GAP_SHARE = 0.01  # likewise, of what is read with it
+GAP = 1 << 12  # bytes between two tensors that are read through rather than left out by another request
 LARGEST_READ = 1 << 28  # bytes in one request
 MUCH = 10**9  # bytes to download that are announced
 
@@ -47,10 +44,6 @@ class Place:
     end: int
     header: Header
 
-    @property
-    def size(self) -> int:
-        return self.end - self.start
-
 
 @dataclass(frozen=True)
 class RangedFiles(Files):
@@ -62,7 +55,6 @@ class RangedFiles(Files):
 
     repository: Repository = field(kw_only=True)
     cache: TensorCache = field(kw_only=True)
-    traffic: Traffic = field(kw_only=True)
     _headers: dict[str, dict[str, Any] | None] = field(default_factory=dict, kw_only=True)  # None: read whole
 
     def header(self, name: str) -> Header:
@@ -72,14 +64,10 @@ class RangedFiles(Files):
     def parts(self, name: str) -> Iterator[Array]:
         place = self._place(name)
         if place is None:
-            self.traffic.tensors[name] = 0
-            for part in super().parts(name):
-                self.traffic.tensors[name] += part.nbytes
-                yield part
+            yield from super().parts(name)
             return
         check_dtype(name, place.header.dtype, place.file)
         dtype, shape = STORED[place.header.dtype], place.header.shape
-        self.traffic.tensors[name] = place.size
         cached = self.cache.tensor(place.content, name)
         if cached is None:
             (data,) = self._read([place])
@@ -95,10 +83,9 @@ class RangedFiles(Files):
 
         If they don't fit in the cache, nothing is read: the first would be gone before it is asked for.
         """
-        places, missing = self._places(names)
+        missing = self._missing(names)
         if whole and missing:
             return self._fetch_whole(report)
-        self.traffic.tensors.update({place.name: place.size for place in places})
         groups = joined(missing)
         total = _length(groups)
         self._announce(total)
@@ -106,17 +93,16 @@ class RangedFiles(Files):
             return None
         with (
             transfer(report, f"{self.origin.place}: reading from the hub", total) as came,
-            self.traffic.watched(came),
             patience.threads(IN_FLIGHT) as pool,
         ):
-            for _ in pool.map(self._read_ahead, groups):
+            for _ in pool.map(lambda group: len(self._read(group, came)), groups):  # bytes needn't wait in memory
                 pass
         return self.cache.prune()
 
     def to_come(self, names: Iterable[str], *, whole: bool = False) -> int:
         if self.comes_whole:
             return self._sizes(self._older_names())
-        _, missing = self._places(names)
+        missing = self._missing(names)
         if whole:
             return self._sizes(self.weight_files()) if missing else 0
         return _length(joined(missing))
@@ -138,17 +124,17 @@ class RangedFiles(Files):
         size = header["size"] if header else None
         return int(size or self.repository.metadata(file).size or 0)
 
-    def _places(self, names: Iterable[str]) -> tuple[list[Place], list[Place]]:
-        """Return where tensors are whose files are read by ranges, and those of them that aren't cached."""
-        places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
-        return places, [p for p in places if not self.cache.has_tensor(p.content, p.name)]
+    def _missing(self, names: Iterable[str]) -> list[Place]:
+        """Return where tensors are that are read by ranges and aren't cached."""
+        places = (self._place(name) for name in dict.fromkeys(names))
+        return [place for place in places if place and not self.cache.has_tensor(place.content, place.name)]
 
     def _announce(self, total: int) -> None:
         if total >= MUCH:
             notices.say_once(f"{self.origin.place}: {in_bytes(total)} to download")
 
     def no_room(self) -> str | None:
-        total, folder = self.to_come(() if self.comes_whole else self.names(), whole=True), hub_folder()
+        total, folder = self.to_come(self.names(), whole=True), hub_folder()
         free = free_bytes(folder)
         if total <= free:
             return None
@@ -161,8 +147,8 @@ class RangedFiles(Files):
             if self.repository.here(file) is None:
                 getting = f"{self.origin.place}: getting {file}"
                 report(getting)
-                with transfer(report, getting, None) as came, self.traffic.watched(came):
-                    self.fetch(file)
+                with transfer(report, getting, None) as came:
+                    self.repository.fetch(file, came)
             self._headers[file] = None
 
     def _has_weights_in(self, name: str) -> bool:
@@ -185,8 +171,6 @@ class RangedFiles(Files):
             return self._weight_map(SHARD_INDEX)
         if self.comes_whole:
             self._announce(self.to_come(()))
-            if (lacking := self.no_room()) is not None:
-                raise WeightsUnavailableError(f"{self.origin.place} can't be downloaded: {lacking}")
         header = self._header(WEIGHTS) if self.repository.has_safetensors else None
         return super()._file_of if header is None else dict.fromkeys(header["tensors"], WEIGHTS)
 
@@ -233,14 +217,10 @@ class RangedFiles(Files):
         content = metadata.etag or f"{repository.hub_id}@{repository.commit}-{file}"
         return {"content": content, "size": metadata.size, "tensors": tensors, "aliases": aliases}
 
-    def _read_ahead(self, places: list[Place]) -> None:
-        """Read neighbors into the cache only: their bytes needn't wait in memory for the others'."""
-        self._read(places)
-
-    def _read(self, places: list[Place]) -> list[memoryview]:
+    def _read(self, places: list[Place], came: Came = ignored) -> list[memoryview]:
         """Read neighbors in one request, cache each, and return them."""
         start = places[0].start
-        data = memoryview(self.repository.read(places[0].file, start, places[-1].end))
+        data = memoryview(self.repository.read(places[0].file, start, places[-1].end, came))
         parts = [data[place.start - start : place.end - start] for place in places]
         for place, part in zip(places, parts, strict=True):
             self.cache.store_tensor(place.content, place.name, part)
@@ -274,24 +254,13 @@ def _length(groups: Iterable[list[Place]]) -> int:
     return sum(group[-1].end - group[0].start for group in groups)
 
 
-def free_bytes(folder: Path) -> int:
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    return shutil.disk_usage(there).free
-
-
 def joined(places: Iterable[Place]) -> list[list[Place]]:
     groups: list[list[Place]] = []
     for place in sorted(places, key=lambda p: (p.file, p.start)):
-        last = groups[-1] if groups else None
-        if last is not None and _close(last, place):
-            last.append(place)
+        first, last = (groups[-1][0], groups[-1][-1]) if groups else (place, place)
+        is_near = first.file == place.file and place.start - last.end <= GAP
+        if groups and is_near and place.end - first.start <= LARGEST_READ:
+            groups[-1].append(place)
         else:
             groups.append([place])
     return groups
-
-
-def _close(group: list[Place], place: Place) -> bool:
-    first, last = group[0], group[-1]
-    length = place.end - first.start
-    gap = place.start - last.end
-    return first.file == place.file and gap <= max(SMALLEST_GAP, GAP_SHARE * length) and length <= LARGEST_READ

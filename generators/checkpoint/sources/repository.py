@@ -5,19 +5,16 @@ the part that it asked for, begins a cut part anew, and can't be stopped.
 """
 
 import os
-import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache, partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from generators.base import notices
 from generators.base.errors import WeightsUnavailableError
 from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.single_files import what_is_there
 from generators.checkpoint.sources import patience
-from generators.checkpoint.sources.files import SHARD_INDEX, Traffic
+from generators.checkpoint.sources.files import SHARD_INDEX
 from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 
@@ -25,11 +22,14 @@ TIMEOUT_S = 30.0
 MOST_CUTS = 5  # in a row, without one more byte
 PARTIAL, WHOLE = 206, 200
 SHOWN = 200  # characters of what the hub says itself
-OF_WEIGHTS = (".safetensors", ".bin")
+Came = Callable[[int], None]
 BY_ITSELF = (".gguf", ".pt", ".pth", ".ckpt")  # files that are read where they are named, on this machine
 
 
 class NoRangesError(WeightsUnavailableError): ...
+
+
+def ignored(count: int) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,6 @@ class Repository:
     names: frozenset[str] | None = None
     gated: bool = False
     offline: bool = False
-    traffic: Traffic = field(default_factory=Traffic, compare=False)
 
     @property
     def named(self) -> str:
@@ -62,8 +61,12 @@ class Repository:
         found = try_to_load_from_cache(self.hub_id, name, revision=self.commit)
         return Path(found) if isinstance(found, str) else None
 
-    def fetch(self, name: str) -> Path | None:
-        """Return a whole file, now on the disk; None without one. Raises WeightsUnavailableError: not now."""
+    def fetch(self, name: str, came: Came = ignored) -> Path | None:
+        """Return a whole file, now on the disk; None without one. Raises WeightsUnavailableError: not now.
+
+        `came` hears how many bytes more have come.
+        """
+        from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import RemoteEntryNotFoundError
 
         if self.names is not None and name not in self.names:
@@ -74,28 +77,11 @@ class Repository:
             return None
         self._check_reach(name)
         try:
-            return self._download(name)
+            return Path(hf_hub_download(self.hub_id, name, revision=self.commit, tqdm_class=_counting(came)))
         except RemoteEntryNotFoundError:
             return None
         except Exception as error:  # the disk, or whatever the network library of the day raises
             raise self._unavailable(error, name) from error
-
-    def _download(self, name: str) -> Path:
-        from huggingface_hub import constants, hf_hub_download
-
-        download = partial(hf_hub_download, self.hub_id, name, revision=self.commit)
-        if name.endswith(OF_WEIGHTS):
-            return Path(download(tqdm_class=_counting(self.traffic.came)))
-        try:
-            return Path(download())
-        except OSError as error:
-            if not _is_disk(error):
-                raise
-            notices.say_once(
-                f"The hub client's cache {constants.HF_HUB_CACHE} can't be written ({error.strerror}); small files "
-                "are kept for this run only."
-            )
-            return Path(download(cache_dir=_for_this_run().name))
 
     def metadata(self, name: str) -> Any:
         """Return a file's `size`, and `etag`, its digest. Raises WeightsUnavailableError: the hub doesn't say."""
@@ -107,7 +93,7 @@ class Repository:
         except Exception as error:
             raise self._unavailable(error, name) from error
 
-    def read(self, name: str, start: int, end: int) -> bytearray:
+    def read(self, name: str, start: int, end: int, came: Came = ignored) -> bytearray:
         """Return the bytes of a file from `start` up to `end`; after a cut, the rest is asked for.
 
         Raises WeightsUnavailableError: they can't be read now. NoRangesError: the server has only whole files.
@@ -115,25 +101,23 @@ class Repository:
         import httpx2
 
         self._check_reach(name)
-        got, cuts, why = bytearray(), 0, ""
+        got, cuts = bytearray(), 0
         while len(got) < end - start:
-            if cuts > MOST_CUTS:
-                raise WeightsUnavailableError(f"{name} of {self.named} can't be downloaded: {why}.")
-            if cuts > 0:
-                patience.sleep(patience.waiting(cuts))
-            before, why = len(got), "the answer was empty"
+            before = len(got)
             try:
-                self._read_into(got, name, start + before, end)
+                self._read_into(got, name, start + before, end, came)
+                if len(got) == before:
+                    raise httpx2.ReadError("the answer was empty")
             except WeightsUnavailableError:
                 raise
-            except httpx2.TransportError as error:  # the client retries requests, but no answer that is cut
-                why = first_line(error)
             except Exception as error:
-                raise self._unavailable(error, name) from error
-            cuts = 1 if len(got) > before else cuts + 1
+                cuts = cuts + 1 if len(got) == before else 1
+                if cuts > MOST_CUTS or not isinstance(error, httpx2.TransportError):
+                    raise self._unavailable(error, name) from error
+                patience.sleep(patience.waiting(cuts))  # the client retries requests, but no answer that is cut
         return got
 
-    def _read_into(self, got: bytearray, name: str, start: int, end: int) -> None:
+    def _read_into(self, got: bytearray, name: str, start: int, end: int, came: Came) -> None:
         from huggingface_hub import hf_hub_url
         from huggingface_hub.utils import (  # type: ignore[attr-defined]  # exported, but lazily
             build_hf_headers,
@@ -152,7 +136,7 @@ class Repository:
                 raise WeightsUnavailableError(f"{name} of {self.named} can't be read: the answer is another part.")
             for chunk in response.iter_raw():
                 got += chunk
-                self.traffic.came(len(chunk))
+                came(len(chunk))
                 patience.go_on()
 
     def instead(self) -> str:
@@ -208,7 +192,7 @@ def answer_in(error: BaseException | None) -> Any:
     return None
 
 
-def _counting(came: Callable[[int], None]) -> Any:
+def _counting(came: Came) -> Any:
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]  # exported, but lazily
 
     class Counting(tqdm):
@@ -221,12 +205,6 @@ def _counting(came: Callable[[int], None]) -> Any:
         def set_transfer_postfix_str(self, *arguments: Any, **options: Any) -> None: ...
 
     return Counting
-
-
-@cache
-def _for_this_run() -> "tempfile.TemporaryDirectory[str]":
-    """Return a folder for files that can't be stored where they should be; it goes when the process ends."""
-    return tempfile.TemporaryDirectory(prefix="atlas-")
 
 
 def _is_disk(error: Exception) -> bool:
@@ -273,8 +251,4 @@ def refusal(response: Any, hub_id: str, what: str) -> str:
         return (
             f"There is no model at {page}, or {who if has_token else 'it is private: log in with `hf auth login`'}."
         )
-    if code == "RevisionNotFound":
-        return f"{what} can't be read: there is no such revision at {page}."
-    if code == "EntryNotFound":
-        return f"{what} can't be read: there is no such file at {page}."
     return f"{what} can't be read: the hub answers {status}{f' ({said[:SHOWN]})' if said else ''}."

@@ -5,18 +5,17 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 from threading import get_ident
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple
 
 from generators.base import notices
 from generators.base.errors import InputError
 
-Entry = TypeVar("Entry", bound=Any)  # what has a time when it was last used, and a size
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
 DEFAULT_GB = 20.0
@@ -104,11 +103,7 @@ class TensorCache:
 
     def has_room(self, count: int) -> bool:
         """Return whether so many bytes of tensors could all be stored: in the limit, and on the disk."""
-        there = next((folder for folder in (self.folder, *self.folder.parents) if folder.is_dir()), self.folder)
-        try:
-            return count <= min(capacity(), shutil.disk_usage(there).free) and os.access(there, os.W_OK)
-        except OSError:
-            return False
+        return count <= min(capacity(), free_bytes(self.folder)) and os.access(_existing(self.folder), os.W_OK)
 
     def tensors(self) -> list[CachedFile]:
         """Return the files of tensors, the least recently used first."""
@@ -118,9 +113,18 @@ class TensorCache:
         """Return all other files of the cache, the oldest first."""
         return _files(self.folder / "notes", OF_NOTES)
 
+    def surplus(self, most: int) -> Iterator[CachedFile]:
+        """Yield tensors, the least recently used first, until the rest take at most so many bytes."""
+        files = self.tensors()
+        total = sum(file.size for file in files)
+        for file in files:
+            if total <= most:
+                return
+            yield file
+            total -= file.size
+
     def prune(self) -> None:
-        """Remove tensors, the least recently used first, until the rest fit in the cache."""
-        for file in surplus(self.tensors(), capacity()):
+        for file in self.surplus(capacity()):
             with self._as_far_as_it_goes():
                 file.path.unlink(missing_ok=True)
 
@@ -142,14 +146,12 @@ class TensorCache:
         return self.folder / "notes" / "/".join(_as_name(part) for part in place[:-1]) / f"{_as_name(place[-1])}.json"
 
 
-def surplus(entries: Sequence[Entry], most: int) -> Iterator[Entry]:
-    """Yield what was unused longest, until the rest takes at most so many bytes."""
-    total = sum(entry.size for entry in entries)
-    for entry in sorted(entries, key=lambda entry: entry.used):
-        if total <= most:
-            return
-        yield entry
-        total -= entry.size
+def free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(_existing(folder)).free
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
 def _put(path: Path, data: Bytes) -> None:
