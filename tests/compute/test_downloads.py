@@ -30,7 +30,7 @@ from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.model import build
 from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama, write_checkpoint, write_json
 from tests.cli.conftest import results_of
-from tests.compute.harness import at_hub, raising
+from tests.compute.harness import at_hub, model_in, raising
 from tests.runner.models import KINDS, write_tokenizer
 
 QUICK = replace(ATTENTION, measure=raising(NotApplicableError("It is not measured here.")))
