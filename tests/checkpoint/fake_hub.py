@@ -16,23 +16,17 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from generators.base import notices
 from generators.checkpoint.sources import patience
 
 COMMIT = "c0ffee" * 6 + "c0ff"
-DATE = "2023-03-01T00:00:00.000Z"
 LARGE = (".safetensors", ".bin")
 RESTRICTED = "Access to model is restricted"
 ERRORS = {  # status, X-Error-Code, X-Error-Message
     "gated": (401, "GatedRepo", f"{RESTRICTED}. You must have access to it and be authenticated to access it."),
     "no-access": (403, "GatedRepo", f"{RESTRICTED} and you are not in the authorized list."),
-    "fine-grained": (
-        403,
-        "",
-        "Please enable access to public gated repositories in your fine-grained token settings.",
-    ),
     "bad-token": (401, "", "Invalid credentials in Authorization header"),
     "absent": (404, "RepoNotFound", "Repository not found"),
     "private": (401, "RepoNotFound", "Repository not found"),
@@ -59,28 +53,13 @@ class Asked:
 
 
 @dataclass
-class Pull:
-    number: int
-    folder: Path
-    title: str = "Adding `safetensors` variant of this model"
-    author: str = "SFconvertbot"
-    status: str = "open"
-    parent: str = COMMIT
-
-    @property
-    def commit(self) -> str:
-        return f"{self.number:040x}"
-
-
-@dataclass
 class HubServer:
-    """The server: repositories are folders under `root`; `pulls` holds those of pull requests, by repository."""
+    """The server: repositories are folders under `root`."""
 
     root: Path
     faults: list[HubFault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     sent: int = 0  # bytes of weights
-    pulls: dict[str, list[Pull]] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     url: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -101,13 +80,6 @@ class HubServer:
     def repository(self, repo: str) -> Path:
         return self.root / repo
 
-    def at(self, repo: str, revision: str | None) -> tuple[Path, str]:
-        """Return the folder and the commit that a revision means: those of a pull request, or of the repository."""
-        for pull in self.pulls.get(repo, ()):
-            if revision in (f"refs/pr/{pull.number}", pull.commit):
-                return pull.folder, pull.commit
-        return self.repository(repo), COMMIT
-
     def weights_asked(self) -> list[Asked]:
         return [a for a in self.asked if a.path.startswith("/cdn/")]
 
@@ -115,8 +87,6 @@ class HubServer:
 REPO = "([^/]+/[^/]+)"
 ROUTES = {  # what answers an address
     rf"/api/models/{REPO}(?:/revision/(.+))?": "model",
-    rf"/api/models/{REPO}/discussions": "discussions",
-    rf"/api/models/{REPO}/commits/(.+)": "commits",
     rf"/{REPO}/resolve/([^/]+)/(.+)": "resolve",
     rf"/cdn/{REPO}/([^/]+)/(.+)": "content",
 }
@@ -159,55 +129,36 @@ class Handler(BaseHTTPRequestHandler):
         values = (fault.retry_after, fault.rate_limit, code, message)
         return self.send(status, b"{}", {name: value for name, value in zip(names, values, strict=True) if value})
 
-    def discussions(self, repo: str) -> None:
-        """Answer in pages of one, so that there is more than one page."""
-        pulls = self.hub.pulls.get(repo, [])
-        page = int(parse_qs(urlsplit(self.path).query)["p"][0])
-        about = {"createdAt": DATE, "repo": {"name": repo, "type": "model"}, "isPullRequest": True}
-        shown = [
-            {"title": pull.title, "num": pull.number, "author": {"name": pull.author}, "status": pull.status, **about}
-            for pull in pulls[page : page + 1]
-        ]
-        self.json({"count": len(pulls), "start": page, "discussions": shown})
-
-    def commits(self, repo: str, revision: str) -> None:
-        commit = self.hub.at(repo, revision)[1]
-        parents = [pull.parent for pull in self.hub.pulls.get(repo, ()) if pull.commit == commit]
-        about = {"authors": [], "date": DATE, "title": "a change", "message": ""}
-        self.json([{"id": name, **about} for name in (commit, *parents)])
-
-    def json(self, body: Any) -> None:
-        self.send(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
-
     def model(self, repo: str, revision: str | None) -> None:
-        folder, commit = self.hub.at(repo, revision)
+        folder = self.hub.repository(repo)
         if not folder.is_dir():
             return self.send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
         names = [{"rfilename": path.name} for path in sorted(folder.iterdir())]
         about = {"_id": "1", "id": repo, "modelId": repo, "tags": [], "private": False}
-        return self.json({**about, "sha": commit, "siblings": names})
+        body = json.dumps({**about, "sha": COMMIT, "siblings": names}).encode()
+        return self.send(200, body, {"Content-Type": "application/json"})
 
     def resolve(self, repo: str, revision: str, name: str) -> None:
-        folder, commit = self.hub.at(repo, revision)
+        folder = self.hub.repository(repo)
         path = folder / name
-        if not self.hub.repository(repo).is_dir():
+        if not folder.is_dir():
             return self.send(404, b"", {"X-Error-Code": "RepoNotFound"})
         if not path.is_file():
-            return self.send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
+            return self.send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT})
         content = path.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         if not name.endswith(LARGE):
-            return self.send(200, content, {"ETag": f'"{digest[:40]}"', "X-Repo-Commit": commit})
+            return self.send(200, content, {"ETag": f'"{digest[:40]}"', "X-Repo-Commit": COMMIT})
         headers = {
-            "X-Repo-Commit": commit,
+            "X-Repo-Commit": COMMIT,
             "X-Linked-Etag": f'"{digest}"',
             "X-Linked-Size": str(len(content)),
-            "Location": f"{self.hub.elsewhere}/cdn/{repo}/{commit}/{name}",
+            "Location": f"{self.hub.elsewhere}/cdn/{repo}/{COMMIT}/{name}",
         }
         return self.send(302, b"", headers)
 
     def content(self, repo: str, revision: str, name: str) -> None:
-        content = (self.hub.at(repo, revision)[0] / name).read_bytes()
+        content = (self.hub.repository(repo) / name).read_bytes()
         asked = f"/cdn/{repo}/{revision}/{name}"
         span = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if span is None or self.hub.fault(asked, "whole") is not None:

@@ -1,10 +1,7 @@
 """The hub by byte ranges: exactly what is asked for, cached, and nothing that isn't the file."""
 
-import hashlib
-
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
@@ -49,10 +46,6 @@ def test_every_tensor_is_what_it_is_in_the_file(fake, monkeypatch, dtype, shards
         for other in (far, cached):
             np.testing.assert_array_equal(other[role], local[role], strict=True)
             assert other.record(role) == local.record(role)
-    if dtype == "float32" and shards == 1:
-        for name, stored in load_file(folder / WEIGHTS).items():
-            record = next(far.record(role) for role in far if far.record(role).name == name)
-            assert record.sha256 == hashlib.sha256(stored.tobytes()).hexdigest()
 
 
 def test_neighbors_are_read_in_one_request(fake, tiny):
@@ -196,7 +189,6 @@ def said(fake, kind: str, where: str = "config.json") -> str:
         (False, "private", ("There is no model", "or it is private", "hf auth login")),
         (True, "no-access", ("is gated", "your token has no access", "use another account")),
         (True, "bad-token", ("doesn't accept your token", SETTINGS, "hf auth login")),
-        (True, "fine-grained", ("is gated", "your token isn't allowed to read gated models", SETTINGS)),
         (True, "absent", ("There is no model", "your token can't see it")),
     ],
 )

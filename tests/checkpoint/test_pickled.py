@@ -11,8 +11,7 @@ import torch
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
-from generators.checkpoint.sources import Hub, Origin, in_folder, locate, pickled
-from tests.checkpoint.fake_hub import HubFault, Pull
+from generators.checkpoint.sources import Hub, in_folder, locate, pickled
 from tests.checkpoints import WEIGHTS, tensors_of, write_checkpoint, write_json
 
 OLDER = "pytorch_model.bin"
@@ -150,58 +149,8 @@ def test_older_files_alone_are_read_but_a_copy_in_safetensors_elsewhere_comes_fi
     assert found("owner/older", "owner/converted").origin.place == "owner/converted"
 
 
-def converted(fake, repo: str = "owner/older", **pull) -> Pull:
-    folder = write_checkpoint(fake.root.parent / "pulls" / str(len(fake.pulls.get(repo, ()))), seed=7)
-    pull = Pull(**{"number": 3, "folder": folder, **pull})
-    fake.pulls.setdefault(repo, []).append(pull)
-    return pull
-
-
-def only_older(fake, repo: str = "owner/older") -> None:
-    (write_checkpoint(fake.repository(repo)) / WEIGHTS).rename(fake.repository(repo) / OLDER)
-
-
-def test_the_bot_s_conversion_comes_before_older_files(fake, no_torch):
-    only_older(fake)
-    converted(fake, number=2, status="open", title="Something else")
-    pull = converted(fake)
-    files = found("owner/older")
-    assert files.origin == Origin("hub", "owner/older", "refs/pr/3", pull.commit)
-    checkpoint = open_checkpoint(files)
-    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2", seed=7)["wpe.weight"])
-    assert not [asked for asked in fake.asked if OLDER in asked.path]
-
-
-@pytest.mark.parametrize(
-    ("pull", "revision"),
-    [
-        ({"author": "somebody"}, "main"),
-        ({"title": "Better weights"}, "main"),
-        ({"parent": "d00d" * 10}, "main"),
-        ({}, "v1"),
-    ],
-    ids=["by-somebody", "another", "of-an-older-state", "a-revision-is-named"],
-)
-def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, no_torch, pull, revision):
-    only_older(fake)
-    converted(fake, **pull)
-    with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
-        found("owner/older", revision=revision)
-
-
-def test_a_repository_whose_discussions_are_closed_is_read_as_it_is(fake):
+def test_offline_the_same_is_found_again(fake):
     older(fake.repository("owner/older"))
-    fake.faults.append(HubFault("403", "/discussions", times=10))
-    checkpoint = open_checkpoint(found("owner/older"))
-    assert checkpoint.origin.revision == "main"
-    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
-
-
-@pytest.mark.parametrize("state", ["older", "converted"])
-def test_offline_the_same_is_found_again(fake, state):
-    older(fake.repository("owner/older"))
-    if state == "converted":
-        converted(fake)
     first = open_checkpoint(found("owner/older"))["position_embedding"]
     fake.asked.clear()
     checkpoint = open_checkpoint(found("owner/older", offline=True))

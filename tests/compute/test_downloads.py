@@ -93,18 +93,6 @@ def test_what_findings_read_comes_at_once_and_next_to_nothing_else(fake, store, 
     assert needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
 
 
-def test_what_is_stored_stays_as_it_is_stored(fake, store, tmp_path, monkeypatch):
-    write_checkpoint(fake.repository("owner/tiny"))
-    computed(store)
-    before = results_of(tmp_path)
-    assert not computed(store).computed
-    assert results_of(tmp_path) == before
-    monkeypatch.setenv("ATLAS_CACHE_GB", "0")  # all has to come again, for nothing
-    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "none"))
-    assert not computed(store).computed
-    assert results_of(tmp_path) == before
-
-
 def test_what_older_records_say_besides_is_ignored(store, tmp_path):
     model = model_in(write_checkpoint(tmp_path / "tiny"))
     compute_model(model, Places(), store, findings=(GAINS,))

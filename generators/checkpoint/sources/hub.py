@@ -1,9 +1,7 @@
 """A checkpoint on a model hub: which commit and which files a revision means."""
 
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
@@ -16,10 +14,6 @@ from generators.checkpoint.sources.repository import Repository, answer_in, is_o
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 
 HUB_TIMEOUT_S = 10.0
-MAIN = "main"
-TITLE = "Adding `safetensors` variant of this model"
-BOT = "SFconvertbot"  # anyone may open a pull request of that title, with any weights
-MOST_LOOKED_AT = 20  # pull requests: the bot opens one per state of the files
 OUT_OF_REACH = "The model hub can't be reached"
 
 
@@ -55,8 +49,6 @@ class Hub:
         _check_id(source.hub)
         patience.install()
         repository = self._repository(source)
-        if repository.has_older_only:
-            repository = self._converted(repository) or repository
         if not repository.has_safetensors and not repository.has_older_only:
             raise WeightsUnavailableError(
                 f"{repository.named} on the hub has no safetensors (no weights).{repository.instead()}"
@@ -85,75 +77,24 @@ class Hub:
                 raise WeightsUnavailableError(refusal(response, source.hub, what)) from error
             unsaid = f"The model hub can't say now what {what} is ({first_line(error)})"
             return self._known(source, self.why() if is_out_of_reach(self.offline) else unsaid)
-        found = _of_info(info, source.hub, source.revision)
-        self.cache.store_note(_as_note(found), "revisions", source.hub, source.revision)
-        return found
-
-    def _converted(self, older: Repository) -> Repository | None:
-        """Return the pull request in which the hub's own bot converted these older files; None without one."""
-        place = "conversions", older.hub_id, older.commit
-        if (note := self.cache.note(*place)) is not None:
-            return self._from_note(note, older.hub_id)
-        if self.is_out_of_reach or older.revision != MAIN:
-            return None
-        try:
-            found = _conversion(older.hub_id, older.commit)
-        except Exception:  # discussions may be disabled, or the hub be in trouble: the older files are as good
-            return None
-        if found is None or not found.has_safetensors:
-            return None
-        self.cache.store_note(_as_note(found), *place)
-        return found
+        commit, names = info.sha or source.revision, [file.rfilename for file in info.siblings or ()]
+        self.cache.store_note({"commit": commit, "names": names}, "revisions", source.hub, source.revision)
+        return Repository(source.hub, source.revision, commit, frozenset(names) or None, gated=bool(info.gated))
 
     def _known(self, source: HubSource, why: str) -> Repository:
         """Return what a revision meant when last asked for, by the atlas or by the hub's own client."""
         from huggingface_hub import try_to_load_from_cache
 
-        found = self._from_note(self.cache.note("revisions", source.hub, source.revision), source.hub)
-        if found is not None:
-            return found
+        match self.cache.note("revisions", source.hub, source.revision):
+            case {"commit": str(commit), "names": list(names)}:
+                listed = frozenset(map(str, names)) or None
+                return Repository(source.hub, source.revision, commit, listed, offline=self.offline)
         path = try_to_load_from_cache(source.hub, CONFIG, revision=source.revision)
         if not isinstance(path, str):
             what = named(source.hub, source.revision)
             raise WeightsUnavailableError(f"{why} and {what} isn't in its local cache.")
         commit = Path(path).parent.name  # .../snapshots/<commit>/config.json
         return Repository(source.hub, source.revision, commit, offline=self.offline)
-
-    def _from_note(self, note: dict[str, Any] | None, hub_id: str) -> Repository | None:
-        match note:
-            case {"revision": str(revision), "commit": str(commit), "names": list(names)}:
-                listed = frozenset(map(str, names)) or None
-                return Repository(hub_id, revision, commit, listed, offline=self.offline)
-        return None
-
-
-def _as_note(found: Repository) -> dict[str, Any]:
-    return {"revision": found.revision, "commit": found.commit, "names": sorted(found.names or ())}
-
-
-def _of_info(info: Any, hub_id: str, revision: str) -> Repository:
-    names = frozenset(file.rfilename for file in info.siblings or ())
-    return Repository(hub_id, revision, info.sha or revision, names or None, gated=bool(info.gated))
-
-
-def _conversion(repo: str, commit: str) -> Repository | None:
-    """Return a repository's conversion to safetensors, None if it has none.
-
-    That is an open pull request of the hub's own bot whose parent is `commit`, so that the bot converted the files of
-    that commit. transformers (`safetensors_conversion.py`) reads the same one, and asks for one where there is none.
-    """
-    from huggingface_hub import HfApi
-
-    api = HfApi()
-    pulls = api.get_repo_discussions(repo, author=BOT, discussion_type="pull_request", discussion_status="open")
-    for pull in islice(pulls, MOST_LOOKED_AT):
-        revision = pull.git_reference
-        if pull.title != TITLE or pull.author != BOT or not pull.is_pull_request or revision is None:
-            continue
-        commits = [each.commit_id for each in islice(api.list_repo_commits(repo, revision=revision), 2)]
-        if commits[1:] == [commit]:
-            return _of_info(api.model_info(repo, revision=commits[0]), repo, revision)
-    return None
 
 
 def _check_id(hub_id: str) -> None:

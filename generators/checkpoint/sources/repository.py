@@ -234,11 +234,6 @@ def refusal(response: Any, hub_id: str, what: str) -> str:
             f"The hub doesn't accept {token}: it is wrong or has expired, so {page} can't be read. Make a new one "
             f"at {constants.ENDPOINT}/settings/tokens and {log_in}."
         )
-    if "fine-grained" in said:
-        return (
-            f"{page} is gated, and {token} isn't allowed to read gated models. Allow it at "
-            f"{constants.ENDPOINT}/settings/tokens, or use another token: {log_in}."
-        )
     if code == "GatedRepo" and has_token:
         return (
             f"{page} is gated, and the account of {token} has no access to it. Ask for access on that page; to "

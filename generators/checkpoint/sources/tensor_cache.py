@@ -43,7 +43,7 @@ def capacity() -> int:
 
 TEMPORARY = r"(\.[^/]+\.\d+\.\d+\.tmp)"
 OF_TENSORS = re.compile(rf"[^/]+/[0-9a-f]{{32}}/([0-9a-f]{{64}}|{TEMPORARY})")  # below their folder
-OF_NOTES = re.compile(rf"(headers|revisions|conversions|own-samples)/([^/]+/)*([^/]+\.json|{TEMPORARY})")
+OF_NOTES = re.compile(rf"(headers|revisions|own-samples)/([^/]+/)*([^/]+\.json|{TEMPORARY})")
 
 
 class CachedFile(NamedTuple):
