@@ -135,8 +135,8 @@ def test_without_pytorch_older_files_are_a_sentence_and_not_had(tmp_path, no_tor
         found("owner/older")
 
 
-def found(*repos: str, revision: str = "main", offline: bool = False):
-    sources = tuple(HubSource(hub=repo, revision=revision) for repo in repos)
+def found(*repos: str, offline: bool = False):
+    sources = tuple(HubSource(hub=repo) for repo in repos)
     return locate(Model(name="tiny", title="tiny", sources=sources), (), Hub(offline=offline))
 
 

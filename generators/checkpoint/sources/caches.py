@@ -22,13 +22,7 @@ def hub_folder() -> Path:
 
 
 def parsed_size(text: str) -> int:
-    """Return the bytes of a size such as `20GB`.
-
-    Raises InputError: it is none.
-
-    >>> parsed_size("1.5 GB"), parsed_size("0")
-    (1500000000, 0)
-    """
+    """Return the bytes of a size such as `20GB`. Raises InputError: it is none."""
     match = re.fullmatch(r"(\d{1,30}(?:\.\d+)?)\s*([KMGT]?)B?", text.strip(), re.IGNORECASE)
     if match is None:
         raise InputError(f"{text!r} is no size; write it as 20GB or 500MB.")

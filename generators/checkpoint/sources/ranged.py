@@ -28,7 +28,6 @@ LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
 IN_FLIGHT = 4
 GAP = 1 << 12  # bytes between two tensors that are read through rather than left out by another request
 LARGEST_READ = 1 << 28  # bytes in one request
-MUCH = 10**9  # bytes to download that are announced
 
 Entry = tuple[str, list[int], int, int]  # dtype, shape, first byte, byte after the last
 
@@ -88,7 +87,6 @@ class RangedFiles(Files):
             return self._fetch_whole(report)
         groups = joined(missing)
         total = _length(groups)
-        self._announce(total)
         if total == 0 or not self.cache.has_room(total):
             return None
         with (
@@ -129,10 +127,6 @@ class RangedFiles(Files):
         places = (self._place(name) for name in dict.fromkeys(names))
         return [place for place in places if place and not self.cache.has_tensor(place.content, place.name)]
 
-    def _announce(self, total: int) -> None:
-        if total >= MUCH:
-            notices.say_once(f"{self.origin.place}: {in_bytes(total)} to download")
-
     def no_room(self) -> str | None:
         total, folder = self.to_come(self.names(), whole=True), hub_folder()
         free = free_bytes(folder)
@@ -142,14 +136,11 @@ class RangedFiles(Files):
 
     def _fetch_whole(self, report: Report) -> None:
         """Have the hub's client download every file of tensors, and read them there from now on."""
-        self._announce(self._sizes(self.weight_files()))
-        for file in self.weight_files():
-            if self.repository.here(file) is None:
-                getting = f"{self.origin.place}: getting {file}"
-                report(getting)
-                with transfer(report, getting, None) as came:
-                    self.repository.fetch(file, came)
-            self._headers[file] = None
+        files = self.weight_files()
+        with transfer(report, f"{self.origin.place}: downloading", self._sizes(files)) as came:
+            for file in files:
+                self.repository.fetch(file, came)
+                self._headers[file] = None
 
     def _has_weights_in(self, name: str) -> bool:
         return name in self.listed if self.listed is not None else self.repository.here(name) is not None
@@ -170,7 +161,7 @@ class RangedFiles(Files):
         if self._weights == [SHARD_INDEX]:
             return self._weight_map(SHARD_INDEX)
         if self.comes_whole:
-            self._announce(self.to_come(()))
+            notices.say_once(f"{self.origin.place}: {in_bytes(self.to_come(()))} to download")
         header = self._header(WEIGHTS) if self.repository.has_safetensors else None
         return super()._file_of if header is None else dict.fromkeys(header["tensors"], WEIGHTS)
 
