@@ -41,8 +41,7 @@ class HubFault:
     kind: str  # a status, "cut", "html", "stall", "shift", "whole", or one of ERRORS
     where: str = ""
     times: int = 1
-    retry_after: str | None = None
-    rate_limit: str | None = None  # the header RateLimit
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -125,9 +124,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         status, code, message = ERRORS[fault.kind] if fault.kind in ERRORS else (int(fault.kind), "", "")
-        names = ("Retry-After", "RateLimit", "X-Error-Code", "X-Error-Message")
-        values = (fault.retry_after, fault.rate_limit, code, message)
-        return self.send(status, b"{}", {name: value for name, value in zip(names, values, strict=True) if value})
+        return self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": message, **fault.headers})
 
     def model(self, repo: str, revision: str | None) -> None:
         folder = self.hub.repository(repo)
