@@ -193,7 +193,7 @@ def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cach
     if stored is None:
         report("asking the hub what the other models take")
         found = list(costs(models, places, settings))
-        stored = what_is_left(found, places.hub.why() if places.hub.is_out_of_reach else None).encode()
+        stored = what_is_left(found, places.hub.out_of_reach()).encode()
         with suppress(AtlasError):
             cache.put(asked[all(cost.download is None for cost in found)], stored)
     cache.drop_unused()

@@ -82,14 +82,3 @@ def test_what_a_folder_holds_is_said(tmp_path, kind, config):
     with pytest.raises(InputError, match=said) as refusal:
         dict(open_checkpoint(in_folder(tmp_path)))
     assert "no config.json" not in str(refusal.value)
-
-
-def test_the_snapshot_in_a_folder_of_the_hub_s_cache_is_read(tmp_path):
-    folder = tmp_path / "models--someone--tiny"
-    for commit in ("a" * 40, "b" * 40):
-        write_checkpoint(folder / "snapshots" / commit)
-    (folder / "refs").mkdir()
-    (folder / "refs" / "main").write_text("b" * 40)
-    opened = in_folder(folder)
-    assert opened.folder == folder / "snapshots" / ("b" * 40)
-    assert open_checkpoint(opened)["token_embedding"].size

@@ -27,15 +27,14 @@ class Hub:
     offline: bool = False
     cache: TensorCache = field(default_factory=lambda: TensorCache(default_folder()))
 
-    @property
-    def is_out_of_reach(self) -> bool:
-        return is_out_of_reach(self.offline)
-
-    def why(self) -> str:
+    def out_of_reach(self) -> str | None:
+        """Return why the hub isn't asked now, None where it is."""
         from huggingface_hub import constants
 
         server = patience.server(constants.ENDPOINT)
-        return f"{OUT_OF_REACH} ({server.cause})" if server.is_down else OUT_OF_REACH
+        if server.is_down:
+            return f"{OUT_OF_REACH} ({server.cause})"
+        return OUT_OF_REACH if is_out_of_reach(self.offline) else None
 
     def files(self, source: HubSource, older: bool = False) -> Files:
         """Return the files of a hub repository at the commit that its revision means now.
@@ -65,8 +64,8 @@ class Hub:
         )
 
     def _repository(self, source: HubSource) -> Repository:
-        if self.is_out_of_reach:
-            return self._known(source, self.why())
+        if (why := self.out_of_reach()) is not None:
+            return self._known(source, why)
         from huggingface_hub import HfApi
 
         what = named(source.hub, source.revision)
@@ -76,7 +75,7 @@ class Hub:
             if (response := answer_in(error)) is not None:
                 raise WeightsUnavailableError(refusal(response, source.hub, what)) from error
             unsaid = f"The model hub can't say now what {what} is ({first_line(error)})"
-            return self._known(source, self.why() if is_out_of_reach(self.offline) else unsaid)
+            return self._known(source, self.out_of_reach() or unsaid)
         commit, names = info.sha or source.revision, [file.rfilename for file in info.siblings or ()]
         self.cache.store_note({"commit": commit, "names": names}, "revisions", source.hub, source.revision)
         return Repository(source.hub, source.revision, commit, frozenset(names) or None, gated=bool(info.gated))

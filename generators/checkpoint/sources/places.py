@@ -16,7 +16,6 @@ from generators.checkpoint.sources import pickled
 from generators.checkpoint.sources.files import SHARD_INDEX, Files, Origin, check_size
 from generators.checkpoint.sources.hub import Hub, OlderFilesError
 
-LONGEST_COMMIT = 100  # characters
 MODULES = "modules.json"  # what a folder of sentence-transformers is made of
 
 
@@ -105,11 +104,9 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
 
 def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = None) -> Files:
     """Return the files of the checkpoint in a folder, or in the one inside it that sentence-transformers names."""
-    inner, what = _of_sentence_transformers(folder), "of sentence-transformers"
-    if inner is None:
-        inner, what = _of_hub_cache(folder), "a folder of the hub's cache"
+    inner = _of_sentence_transformers(folder)
     if inner is not None:
-        notices.say_once(f"{folder.name} is {what}: its weights are read from {inner.relative_to(folder)}.")
+        notices.say_once(f"{folder.name} is of sentence-transformers: its weights are read from {inner.name}.")
         origin, folder = origin or Origin("folder", _as_text(folder.name)), inner
 
     def fetch(name: str) -> Path | None:
@@ -136,20 +133,6 @@ def _of_sentence_transformers(folder: Path) -> Path | None:
         named = (folder / path for path in paths if path and Path(path).name == path)
         return next((inner for inner in named if (inner / CONFIG).is_file()), None)
     return None
-
-
-def _of_hub_cache(folder: Path) -> Path | None:
-    """Return the snapshot in a repository's folder of the hub's cache that `main` means; None elsewhere."""
-    try:
-        if not (folder / "snapshots").is_dir() or (folder / CONFIG).exists():
-            return None
-        main = folder / "refs" / "main"
-        commit = main.read_text("utf-8").strip() if main.is_file() and main.stat().st_size < LONGEST_COMMIT else ""
-        snapshots = sorted(path for path in (folder / "snapshots").iterdir() if path.is_dir())
-    except (OSError, ValueError):
-        return None
-    named = next((path for path in snapshots if path.name == commit), None)
-    return snapshots[0] if named is None and len(snapshots) == 1 else named
 
 
 def in_package(source: PackageSource) -> Files:

@@ -164,9 +164,9 @@ class Repository:
         file = f"{name} of {self.named}"
         if (response := answer_in(error)) is not None:
             return WeightsUnavailableError(refusal(response, self.hub_id, file))
-        if _is_disk(error):
+        if isinstance(error, OSError) and error.errno and not isinstance(error, ConnectionError):
             return WeightsUnavailableError(
-                f"{file} can't be stored in {constants.HF_HUB_CACHE} ({getattr(error, 'strerror', '')}). "
+                f"{file} can't be stored in {constants.HF_HUB_CACHE} ({error.strerror}). "
                 "`atlas cache` shows what can be removed; HF_HOME can name a folder on another disk."
             )
         return WeightsUnavailableError(f"{file} can't be downloaded: {first_line(error)}.")
@@ -205,14 +205,6 @@ def _counting(came: Came) -> Any:
         def set_transfer_postfix_str(self, *arguments: Any, **options: Any) -> None: ...
 
     return Counting
-
-
-def _is_disk(error: Exception) -> bool:
-    """Return whether an error is of the disk; the hub client's own are OSErrors too."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    is_of_network = isinstance(error, HfHubHTTPError | ConnectionError)
-    return isinstance(error, OSError) and bool(error.errno) and not is_of_network
 
 
 def refusal(response: Any, hub_id: str, what: str) -> str:
