@@ -17,7 +17,12 @@ HUB_TIMEOUT_S = 10.0
 OUT_OF_REACH = "The model hub can't be reached"
 
 
-class OlderFilesError(WeightsUnavailableError): ...
+class OlderFilesError(WeightsUnavailableError):
+    """A repository has no safetensors, but older files, which are read where nothing else is."""
+
+    def __init__(self, said: str, files: Files) -> None:
+        super().__init__(said)
+        self.files = files
 
 
 @dataclass
@@ -36,14 +41,11 @@ class Hub:
             return f"{OUT_OF_REACH} ({server.cause})"
         return OUT_OF_REACH if is_out_of_reach(self.offline) else None
 
-    def files(self, source: HubSource, older: bool = False) -> Files:
+    def files(self, source: HubSource) -> Files:
         """Return the files of a hub repository at the commit that its revision means now.
 
-        `older`: take files that are no safetensors.
-
-        Raises InputError: no repository can have such a name. OlderFilesError: there are only older files, and those
-        are not taken. WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such
-        repository.
+        Raises InputError: no repository can have such a name. OlderFilesError: there are only older files.
+        WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
         """
         _check_id(source.hub)
         patience.install()
@@ -52,9 +54,7 @@ class Hub:
             raise WeightsUnavailableError(
                 f"{repository.named} on the hub has no safetensors (no weights).{repository.instead()}"
             )
-        if repository.has_older_only and not older:
-            raise OlderFilesError(f"{repository.named} on the hub has no safetensors (only older files).")
-        return RangedFiles(
+        files = RangedFiles(
             Origin("hub", source.hub, repository.revision, repository.commit),
             repository.fetch,
             repository=repository,
@@ -62,6 +62,9 @@ class Hub:
             gated=repository.gated,
             listed=repository.names,
         )
+        if repository.has_older_only:
+            raise OlderFilesError(f"{repository.named} on the hub has no safetensors (only older files).", files)
+        return files
 
     def _repository(self, source: HubSource) -> Repository:
         if (why := self.out_of_reach()) is not None:

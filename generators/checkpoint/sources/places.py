@@ -66,7 +66,8 @@ def _in_models_dirs(model: Model, models_dirs: Sequence[Path]) -> Files | None:
 
 
 def _in_sources(model: Model, hub: Hub) -> Files:
-    reasons, older = [], []
+    reasons: list[str] = []
+    older: list[Files] = []
     for source in model.sources:
         try:
             if isinstance(source, HubSource):
@@ -74,11 +75,9 @@ def _in_sources(model: Model, hub: Hub) -> Files:
             return _open_here(source, of_series=model.only_in_series)
         except WeightsUnavailableError as error:
             reasons.append(str(error))
-            if isinstance(error, OlderFilesError) and isinstance(source, HubSource):
-                older.append(source)
-    if pickled.can_be_read():  # safetensors anywhere come before older files
-        for source in older:
-            return hub.files(source, older=True)
+            older += [error.files] if isinstance(error, OlderFilesError) else []
+    if older and pickled.can_be_read():  # safetensors anywhere come before older files
+        return older[0]
     raise WeightsUnavailableError(" ".join(reasons))
 
 

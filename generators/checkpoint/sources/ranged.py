@@ -175,8 +175,6 @@ class RangedFiles(Files):
         if name not in header["tensors"]:
             raise InputError(f"{name} isn't in {file} of {self.origin.place}, which its index names.")
         dtype, shape, start, end = header["tensors"][name]
-        if dtype in STORED and end - start != prod(shape) * STORED[dtype].itemsize:
-            raise InputError(f"{name} in {file} has not the size that its shape asks for.")
         return Place(file, header["content"], name, start, end, Header(dtype, tuple(shape)))
 
     def _header(self, file: str) -> dict[str, Any] | None:
@@ -238,7 +236,10 @@ def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> di
 
 def _placed(entry: Any, begin: int) -> Entry:
     first, last = (int(offset) for offset in entry["data_offsets"])
-    return str(entry["dtype"]), [int(n) for n in entry["shape"]], begin + first, begin + last
+    dtype, shape = str(entry["dtype"]), [int(n) for n in entry["shape"]]
+    if dtype in STORED and last - first != prod(shape) * STORED[dtype].itemsize:
+        raise ValueError("a tensor has not the size that its shape asks for")
+    return dtype, shape, begin + first, begin + last
 
 
 def _length(groups: Iterable[list[Place]]) -> int:
