@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 
 
 @contextmanager
@@ -16,7 +17,7 @@ def replacing(path: Path) -> Iterator[Path]:
     File and folder are brought to the disk, so that a machine that loses power finds the old file or the new.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}.tmp")
     try:
         yield temporary
         _sync(temporary)
@@ -26,7 +27,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes | bytearray | memoryview) -> None:
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 

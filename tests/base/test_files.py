@@ -3,6 +3,7 @@
 import errno
 import os
 from pathlib import Path
+from threading import get_ident
 
 import pytest
 
@@ -35,7 +36,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Path]]:
 def test_the_file_is_brought_to_the_disk_before_it_is_put_in_place_and_its_folder_after(tmp_path, calls):
     folder = tmp_path / "made" / "on the way"
     replace_file(folder / "file", b"new")
-    temporary = folder / f".file.{os.getpid()}.tmp"
+    temporary = folder / f".file.{os.getpid()}.{get_ident()}.tmp"
     assert calls == [("fsync", temporary), ("replace", temporary), ("fsync", folder)]
     assert (folder / "file").read_bytes() == b"new"
 

@@ -21,7 +21,7 @@ READ_ONLY = OSError(errno.EROFS, "Read-only file system")
 @pytest.mark.parametrize("prefetched", [False, True])
 def test_a_cache_of_tensors_that_cannot_be_written_is_a_warning(tiny, tmp_path, monkeypatch, lines, prefetched):
     with monkeypatch.context() as patched:
-        patched.setattr(tensor_cache, "_put", raising(READ_ONLY))
+        patched.setattr(tensor_cache, "replace_file", raising(READ_ONLY))
         checkpoint = opened()
         if prefetched:
             checkpoint.prefetch(list(checkpoint))
@@ -35,7 +35,7 @@ def test_a_cache_of_tensors_that_cannot_be_written_is_a_warning(tiny, tmp_path, 
 def test_a_cache_of_tensors_that_can_only_be_read_is_read(fake, tiny, monkeypatch):
     is_whole(opened())
     sent = fake.sent
-    for place in ("generators.checkpoint.sources.tensor_cache._put", "os.utime"):
+    for place in ("generators.checkpoint.sources.tensor_cache.replace_file", "os.utime"):
         monkeypatch.setattr(place, raising(READ_ONLY))
     is_whole(opened())
     assert fake.sent == sent

@@ -10,13 +10,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
-from threading import get_ident
 from typing import Any, BinaryIO, NamedTuple
 
 from generators.base import notices
 from generators.base.errors import InputError
+from generators.base.files import replace_file
 
-Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
 DEFAULT_GB = 20.0
 LARGEST_GB = 1e9  # larger ones are no limit
@@ -41,7 +40,7 @@ def capacity() -> int:
     raise InputError(f"{SIZE_VARIABLE} is a number of gigabytes, such as 20, or inf for no limit, not {said!r}.")
 
 
-TEMPORARY = r"(\.[^/]+\.\d+\.\d+\.tmp)"
+TEMPORARY = r"(\.[^/]+\.\d+\.tmp)"
 OF_TENSORS = re.compile(rf"[^/]+/[0-9a-f]{{32}}/([0-9a-f]{{64}}|{TEMPORARY})")  # below their folder
 OF_NOTES = re.compile(rf"(headers|revisions|own-samples)/([^/]+/)*([^/]+\.json|{TEMPORARY})")
 
@@ -83,12 +82,12 @@ class TensorCache:
     def has_tensor(self, file: str, name: str) -> bool:
         return any(self._tensors(file, name).glob("*"))
 
-    def store_tensor(self, file: str, name: str, data: Bytes) -> None:
+    def store_tensor(self, file: str, name: str, data: bytes | memoryview) -> None:
         """Store a tensor's bytes, unless they alone are too many. `prune` makes room by removing others."""
         if len(data) > capacity():
             return
         with self._as_far_as_it_goes():
-            _put(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
+            replace_file(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
 
     def note(self, *place: str) -> dict[str, Any] | None:
         try:
@@ -99,7 +98,7 @@ class TensorCache:
 
     def store_note(self, content: dict[str, Any], *place: str) -> None:
         with self._as_far_as_it_goes():
-            _put(self._note(place), json.dumps(content).encode())
+            replace_file(self._note(place), json.dumps(content).encode())
 
     def has_room(self, count: int) -> bool:
         """Return whether so many bytes of tensors could all be stored: in the limit, and on the disk."""
@@ -152,17 +151,6 @@ def free_bytes(folder: Path) -> int:
 
 def _existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.is_dir())
-
-
-def _put(path: Path, data: Bytes) -> None:
-    """Write a file at once, without waiting for the disk: a file that isn't whole is noticed when it is read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _files(folder: Path, ours: re.Pattern[str]) -> list[CachedFile]:
