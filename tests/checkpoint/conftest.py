@@ -24,7 +24,7 @@ def tiny(fake):
 def waits(monkeypatch):
     """Return a list of how long was waited, by a clock that only waiting moves on."""
     waited: list[float] = []
-    monkeypatch.setattr(patience, "sleep", waited.append)
+    monkeypatch.setattr(patience._stopped, "wait", lambda after: waited.append(after) if after else None)
     monkeypatch.setattr(patience, "clock", lambda: sum(waited))
     return waited
 

@@ -46,7 +46,6 @@ class HubFault:
 
 @dataclass
 class Asked:
-    method: str
     path: str
     span: str | None
 
@@ -101,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
         with self.hub.lock:
-            self.hub.asked.append(Asked(self.command, path, self.headers.get("Range")))
+            self.hub.asked.append(Asked(path, self.headers.get("Range")))
         fault = self.hub.fault(path, *ERRORS, *map(str, (403, 408, 429, 500, 502, 503, 504)), "html", "stall")
         if fault is not None:
             return self.fail(fault)

@@ -19,7 +19,7 @@ from generators.base import notices
 CONNECT_S = 5.0  # for each address of a server
 TRIES = 8  # a minute, or longer where a server asks for that
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
-WINDOW_S = 300.0  # of the hub's rate limits; longer waits aren't waited for
+WINDOW_S = 300.0  # of the rate limits of the hub; the longest wait
 ASK_AGAIN_S = 60.0  # until a server that couldn't be reached is tried again
 RETRIED = (408, 429, 500, 502, 503, 504)
 clock = time.monotonic
@@ -34,9 +34,6 @@ def go_on(after: float = 0.0) -> None:
     """Wait for so many seconds. Raises NoAnswerError: `threads` are to end."""
     if _stopped.wait(after):
         raise NoAnswerError("reading was stopped")
-
-
-sleep = go_on
 
 
 @contextmanager
@@ -125,7 +122,7 @@ def patiently(send: Callable[[], Any], request: Any) -> Any:
             no_route = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
             if tries == TRIES or (no_route and not failing.has_answered):
                 failing.give_up(error)
-            sleep(waiting(tries))
+            go_on(waiting(tries))
             continue
         asked = server(response.request.url)
         asked.has_answered = True
@@ -133,7 +130,7 @@ def patiently(send: Callable[[], Any], request: Any) -> Any:
             return response
         response.close()
         if tries < TRIES:
-            sleep(asked_wait(response) or waiting(tries))
+            go_on(asked_wait(response) or waiting(tries))
     raise NoAnswerError(f"{asked.name} answers {response.status_code}")
 
 

@@ -114,7 +114,7 @@ class Repository:
                 cuts = cuts + 1 if len(got) == before else 1
                 if cuts > MOST_CUTS or not isinstance(error, httpx2.TransportError):
                     raise self._unavailable(error, name) from error
-                patience.sleep(patience.waiting(cuts))  # the client retries requests, but no answer that is cut
+                patience.go_on(patience.waiting(cuts))  # the client retries requests, but no answer that is cut
         return got
 
     def _read_into(self, got: bytearray, name: str, start: int, end: int, came: Came) -> None:
