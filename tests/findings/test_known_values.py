@@ -111,13 +111,6 @@ VALUES = {
         "norm_cv": "0.029",
         "look_back": gains("0.498", "0.582", "0.603"),
         "norms": {0: "9.876", 1: "5.192", 100: "3.358", 1022: "3.858", 1023: "0.118"},
-        "spacing": {"first": "2.27"},
-        "information": {
-            "norm": "0.98",
-            "angle": "0.013",
-            "norm_bits": near(3.51, 0.03),  # of 4: what a share of variance hides
-            "angle_bits": near(3.53, 0.1),
-        },
     },
     ("helix", GPT1): {
         "explained_variance_3d": {"no_first": "0.517"},
