@@ -76,13 +76,11 @@ VALUES = {
     ("frequency", MINILM): {
         "norm_rho": near(0.82, 0.01),
         "probe": {"rho": "0.91"},
-        "contest": {"order": ["svd_0", "norm", "frequency_channel"], "lead_interval": {0: near(-0.0014, 0.001)}},
     },
     ("frequency", STDLIB): {
         "frequency_channel": {"rho": "0.634"},
         "chance": {"frequency_channel": {"median": near(0.655, 0.03)}},
         "probe": {"rho": "0.91"},
-        "contest": {"order": ["svd_0", "norm", "frequency_channel"], "lead_interval": {0: "0.139"}},
     },
     ("gains", GPT2): {
         "correlation": {"ln1": {"0": "-0.879"}},

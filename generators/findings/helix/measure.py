@@ -52,12 +52,10 @@ class StoredPlane(TypedDict):
 class StoredLookBack(TypedDict):
     k: int
     r2_rotation: float
-    r2_affine: float
     r2_translation: float
     r2_identity: float
     gain: float  # gain of the rotation over predicting no movement
     translation_gain: float
-    tokens_per_turn: list[float]  # per plane of the rotation, fastest first
 
 
 class TokenShare(TypedDict):
@@ -182,7 +180,7 @@ def _turning(leading: curve.Scores, planes: tuple[turning.Plane, ...], run: slic
 
 def _look_back(look: turning.LookBack) -> StoredLookBack:
     gain = turning.gain_over(1 - look.r2_translation, 1 - look.r2_identity, 1.0)
-    return row_of(StoredLookBack, look, translation_gain=gain, tokens_per_turn=list(look.tokens_per_turn))
+    return row_of(StoredLookBack, look, translation_gain=gain)
 
 
 def _intervals(P: Float[Array, "n d"]) -> HelixIntervals:
