@@ -31,7 +31,6 @@ IN_WORDS = {
     "means of this length that point anywhere": "means of this length in random directions",
     "lists drawn at random": "random lists",
     "curves as smooth as this one": "random curves as smooth",
-    "channels with the phase of another": "channels with another one's phase",
     "means of positions turned at random": "random rotations of the position means",
     "shufflings of heads within layers": "heads shuffled within layers",
     "heads exchanged within their layers": "heads shuffled within layers",

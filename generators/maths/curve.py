@@ -1,4 +1,4 @@
-"""A curve of embeddings: how it is stretched, where it breaks, how long its rows are, which waves it makes.
+"""A curve of embeddings: how it is stretched, where it breaks, how long its rows are.
 
 A curve is an array of rows, one per position, in order. How it turns is in `turning`.
 """
@@ -15,18 +15,7 @@ from generators.maths.spectra import smaller_gram
 OUTLIER_FACTOR = 5.0  # multiple of the median distance to the nearer neighbor
 START = 100  # rows that count as the start, or as the end
 FEWEST_FOR_START = 200  # positions below which no start is left out
-WAVE_HALF_WIDTH = 2  # bins on either side of a peak that belong to it under a Hann window
-ROUGHNESS_BLOCKS_PER_PERIOD = 16
-ROUGHNESS_LARGEST_BLOCK = 8
-ROUGHNESS_OF_NOISE = 3.0  # E|second difference|^2 / E|first difference|^2 of white noise: 6 / 2
 NO_VARIANCE = 1e-12  # relative to the strongest component; below it a component is rounding
-
-
-@dataclass(frozen=True)
-class Wave:
-    cycles: int  # per context
-    period_tokens: float
-    share: float  # share of the score's spectral power within two bins of the peak
 
 
 @dataclass(frozen=True)
@@ -160,28 +149,3 @@ def late_positions(n: int, outliers: Int[Array, " outliers"]) -> Int[Array, " in
 def coefficient_of_variation(values: Float[Array, " n"]) -> float:
     mean = float(values.mean())
     return float(values.std()) / mean if mean else 0.0
-
-
-def waves(scores: Float[Array, "rows components"]) -> list[Wave]:
-    """Return the strongest wave of each column: Hann window, FFT, strongest bin but bin 0."""
-    n = len(scores)
-    power = np.abs(np.fft.rfft(scores * np.hanning(n)[:, None], axis=0)) ** 2
-    power[0] = 0
-    found = []
-    for column in power.T:
-        peak = int(np.argmax(column[1:])) + 1
-        near = column[max(0, peak - WAVE_HALF_WIDTH) : peak + WAVE_HALF_WIDTH + 1]
-        total = float(column.sum())
-        found.append(Wave(peak, n / peak, float(near.sum()) / total if total else 0.0))
-    return found
-
-
-def roughness(curve: Float[Array, "rows components"], shortest_period: float) -> float | None:
-    """Return mean |second difference|^2 / mean |first difference|^2 after averaging blocks of positions."""
-    block = int(np.clip(round(shortest_period / ROUGHNESS_BLOCKS_PER_PERIOD), 1, ROUGHNESS_LARGEST_BLOCK))
-    blocks = curve[: len(curve) // block * block].reshape(-1, block, curve.shape[1]).mean(axis=1)
-    first = np.diff(blocks, axis=0)
-    if len(first) < 2 or not np.any(first):
-        return None
-    second = np.diff(first, axis=0)
-    return float(np.mean(np.sum(second**2, axis=1)) / np.mean(np.sum(first**2, axis=1)))

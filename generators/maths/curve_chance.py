@@ -1,14 +1,14 @@
 """Null distributions for the statistics of a curve.
 
 Would any smooth curve do? Featureless curves as smooth as this one, in channels of equal spread and in channels that
-differ as much as its own; random walks in such channels; Gaussian rows. Would any stretch of it do? The same waves
-at other times, the same rows in another order, other positions than the first.
+differ as much as its own; for its energy, Gaussian rows. Would any stretch of it do? The same waves at other times,
+the same rows in another order, other positions than the first.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +21,6 @@ from generators.maths.resampling import NullSummary, chance
 Null = Literal[
     "smooth",  # as smooth as the curve, in like channels: 64, or as many as a smooth curve uses
     "own channels",  # as smooth, in channels that differ as much as the curve's
-    "walk",  # a random walk in channels that differ as much as the curve's
     "gaussian",  # Gaussian rows
     "other times",  # the waves of each component, begun at random times
     "other order",  # the rows in a random order
@@ -29,15 +28,13 @@ Null = Literal[
 ]
 # A value is beyond chance where it is beyond each of these. What judges the others: `findings/helix/chance.py`.
 JUDGES: dict[Name, tuple[Null, ...]] = {
-    "explained_variance_3d": ("smooth", "own channels", "walk"),
+    "explained_variance_3d": ("smooth", "own channels"),
     "winding": ("smooth", "own channels"),
     "median_gain": ("smooth", "own channels"),
     "fraying": ("other times", "other order"),
     "energy_top30": ("gaussian",),
 }
-FURTHER: tuple[Null, ...] = ("walk", "gaussian")  # reported for statistics of shape, never used to judge
-WALKED = 128  # maximum channels of a random walk
-SETTLED = 16_384  # rows beyond which results for walks and Gaussian rows hardly change
+SEEDS: dict[Null, int] = {"smooth": 0, "own channels": 1, "gaussian": 3, "other times": 4, "other order": 5}
 REDUCED = 64  # components used for reordered rows; the remainder counts as spread out
 
 
@@ -52,15 +49,7 @@ class CurveNulls:
 
     def chances(self, name: Name) -> dict[Null, NullSummary]:
         """Return what each null that judges a statistic gives; empty where the curve is too short for it."""
-        return self._chances(name, JUDGES[name])
-
-    def further(self, name: Name) -> dict[Null, NullSummary]:
-        """Return what a random walk and Gaussian rows give where they don't judge a statistic of shape."""
-        others = tuple(null for null in FURTHER if null not in JUDGES[name]) if name in OF_SHAPE else ()
-        return self._chances(name, others)
-
-    def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, NullSummary]:
-        drawn = {null: self._drawn(name, null) for null in nulls}
+        drawn = {null: self._drawn(name, null) for null in JUDGES[name]}
         return {null: chance(values) for null, values in drawn.items() if values is not None}
 
     def _drawn(self, name: Name, null: Null) -> Float[Array, " draws"] | None:
@@ -79,17 +68,10 @@ class CurveNulls:
 
     def _curves(self, null: Null) -> Iterator[Float[Array, "n c"]]:
         """Yield as many curves as are drawn under a null that judges statistics of shape."""
-        rng, n = self._rng(null), len(self.rows)
-        if null == "smooth":
-            yield from (surrogates.smooth_curve(n, width, rng, self._like_spreads) for width in self.like_widths)
-        elif null == "own channels":
-            yield from (surrogates.smooth_curve(n, width, rng, self._own_spreads) for width in self.own_widths)
-        elif null == "gaussian":
-            yield from (surrogates.smooth_curve(min(n, SETTLED), 0.0, rng) for _ in range(self.draws))
-        else:
-            spreads = surrogates.fewer(self._own_spreads, WALKED)
-            walks = (surrogates.random_walk(min(n, SETTLED), rng, len(spreads)) for _ in range(self.draws))
-            yield from (spreads * walk for walk in walks)
+        like = null == "smooth"
+        widths, spreads = (self.like_widths, self._like_spreads) if like else (self.own_widths, self._own_spreads)
+        rng = self._rng(null)
+        yield from (surrogates.smooth_curve(len(self.rows), width, rng, spreads) for width in widths)
 
     @cached_property
     def lag_one(self) -> float:
@@ -127,7 +109,7 @@ class CurveNulls:
         return surrogates.channel_spreads(self._run)
 
     def _rng(self, null: Null, part: int = 0) -> np.random.Generator:
-        return np.random.default_rng([self.seed, get_args(Null).index(null), part])
+        return np.random.default_rng([self.seed, SEEDS[null], part])
 
 
 def steps_of_others(rows: Float[Array, "n d"]) -> Float[Array, " others"]:

@@ -14,8 +14,8 @@ import scipy.linalg
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-Map = Literal["rotation", "affine", "identity", "translation"]
-ALL_MAPS: tuple[Map, ...] = ("rotation", "affine", "identity", "translation")
+Map = Literal["rotation", "identity", "translation"]
+ALL_MAPS: tuple[Map, ...] = ("rotation", "identity", "translation")
 
 COMPONENTS = 8  # principal scores in which turning is sought
 LOOK_BACK_OFFSETS = (1, 5, 10, 50)
@@ -46,11 +46,9 @@ class LookBack:
 
     k: int
     r2_rotation: float
-    r2_affine: float
     r2_identity: float
     r2_translation: float
     gain: float  # gain of the rotation over predicting no movement: 1 if exact, negative if it does not generalize
-    tokens_per_turn: tuple[float, ...]  # per plane of the rotation fitted to the whole curve, fastest first
 
 
 @dataclass(frozen=True)
@@ -118,15 +116,9 @@ def _plane(scores: Float[Array, "rows c"], axes: Float[Array, "c 2"], within: fl
     )
 
 
-def _mapped(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
-    affine = np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y, rcond=None)[0]
-    return source @ affine[:-1] + affine[-1]
-
-
 # Maps fitted on rows x and y, applied to other rows.
 MAPS: Mapping[Map, Callable[[Array, Array, Array], Array]] = {
     "rotation": lambda x, y, source: source @ rotation_onto(x, y),
-    "affine": _mapped,
     "identity": lambda x, y, source: source,
     "translation": lambda x, y, source: source + (y - x).mean(axis=0),
 }
@@ -148,7 +140,6 @@ def look_back(scores: Float[Array, "rows c"], k: int) -> LookBack:
     return LookBack(
         k=k,
         gain=gain_over(left["rotation"], left["identity"], spread),
-        tokens_per_turn=_tokens_per_turn(rotation_onto(scores[k:], scores[:-k]), k),
         **{f"r2_{name}": 1 - residual / spread if spread else 0.0 for name, residual in left.items()},
     )
 
@@ -187,9 +178,3 @@ def look_back_residuals(scores: Float[Array, "rows c"], k: int, maps: tuple[Map,
 def _squared_distances(a: Float[Array, "rows c"], b: Array) -> Float[Array, " rows"]:
     away = a - b
     return np.einsum("ij,ij->i", away, away)
-
-
-def _tokens_per_turn(rotation: Float[Array, "c c"], k: int) -> tuple[float, ...]:
-    angles = np.angle(np.linalg.eigvals(rotation))
-    turning = np.sort(angles[(angles > NO_ANGLE) & (angles < np.pi - NO_ANGLE)])[::-1]
-    return tuple(float(FULL_TURN * k / angle) for angle in turning)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.channels.measure import centers
-from generators.findings.frequency.measure import channel_line
 from generators.findings.outliers.ends import outlier_lists
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.zero_layer.measure import alike, partners
@@ -20,47 +18,6 @@ D = 32
 def metrics_of(name: str, **changed: np.ndarray) -> Any:
     arch = synthetic.architecture(n_ctx=64, d_model=D)
     return synthetic.measure(BY_NAME[name], {**synthetic.gaussian_weights(arch, 0), **changed}, arch).metrics
-
-
-def test_channels_off_zero():
-    rng = np.random.default_rng(0)
-    std = rng.uniform(0.5, 2, D)
-    rows = rng.standard_normal((4000, D)) * std
-    off = rows + 2 * std * np.where(np.arange(D) < 8, 1, 0)
-    found = centers(off, off.std(axis=0), (3 * std, std))
-    assert found["position_centered_share"] == 24 / 32
-    assert found["position_mean_over_std"] < 0.05
-    assert found["token_mean_over_std"] == pytest.approx(3)
-    assert found["token_rho"] == pytest.approx(1)
-    rows[:, :30] = 7  # constant channels are left out
-    found = centers(rows, np.where(np.ptp(rows, axis=0) > 0, rows.std(axis=0), 0), None)
-    assert found["position_centered_share"] == 1
-    assert (found["position_rho"], found["token_rho"]) == (None, None)
-
-
-def test_mean_of_a_straight_channel():
-    rng = np.random.default_rng(1)
-    x = rng.exponential(1, 3000).clip(max=6)
-    middle = (x.min() + x.max()) / 2
-    found = channel_line((2 * (x - middle)).astype(np.float32), x)
-    assert found["r2"] == pytest.approx(1)
-    assert found["zero_at"] == pytest.approx(0.5, abs=1e-6)
-    assert found["mean"] == pytest.approx(found["mean_expected"], rel=1e-4)
-    assert found["mean"] < -1
-    assert found["rarer"] > 0.9
-    assert found["skewness"] > 1
-
-
-def test_lines_of_bent_shifted_and_constant_channels():
-    x = np.linspace(-1, 1, 2000)
-    bent, shifted = channel_line(x**2, x), channel_line(x / 2 + 5.5, (x + 1) / 2)
-    assert bent["r2"] < 0.01
-    assert bent["r2_groups"] > 0.95
-    assert shifted["mean_expected"] == pytest.approx(0, abs=1e-6)
-    assert shifted["mean"] > 10
-    assert shifted["zero_at"] < 0
-    assert channel_line(np.ones(50), np.arange(50.0)) is channel_line(np.arange(50.0), np.ones(50)) is None
-    assert channel_line(np.ones(0), np.ones(0)) is None
 
 
 def test_partners_alike():

@@ -76,13 +76,11 @@ VALUES = {
     ("frequency", MINILM): {
         "norm_rho": near(0.82, 0.01),
         "probe": {"rho": "0.91"},
-        "contest": {"order": ["svd_0", "norm", "frequency_channel"], "lead_interval": {0: near(-0.0014, 0.001)}},
     },
     ("frequency", STDLIB): {
         "frequency_channel": {"rho": "0.634"},
         "chance": {"frequency_channel": {"median": near(0.655, 0.03)}},
         "probe": {"rho": "0.91"},
-        "contest": {"order": ["svd_0", "norm", "frequency_channel"], "lead_interval": {0: "0.139"}},
     },
     ("gains", GPT2): {
         "correlation": {"ln1": {"0": "-0.879"}},
@@ -111,13 +109,6 @@ VALUES = {
         "norm_cv": "0.029",
         "look_back": gains("0.498", "0.582", "0.603"),
         "norms": {0: "9.876", 1: "5.192", 100: "3.358", 1022: "3.858", 1023: "0.118"},
-        "spacing": {"first": "2.27"},
-        "information": {
-            "norm": "0.98",
-            "angle": "0.013",
-            "norm_bits": near(3.51, 0.03),  # of 4: what a share of variance hides
-            "angle_bits": near(3.53, 0.1),
-        },
     },
     ("helix", GPT1): {
         "explained_variance_3d": {"no_first": "0.517"},

@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -111,46 +109,3 @@ def test_the_longest_run_without_an_outlier(outliers, run):
 def test_norms_of_late_rows_that_are_all_outliers_or_zeros_have_a_variation():
     assert curve.late_positions(20, np.arange(1, 20)).tolist() == list(range(1, 20))
     assert curve.norm_cv(np.zeros((300, 2)), np.array([], int)) == 0
-
-
-# Waves
-
-
-def plain_wave(score):
-    """Return the strongest cycles and their share by an explicit Fourier sum under an explicit Hann window."""
-    n = len(score)
-    t = np.arange(n)
-    windowed = score * (0.5 - 0.5 * np.cos(2 * np.pi * t / (n - 1)))
-    frequencies = np.arange(1, n // 2 + 1)
-    power = np.abs(np.exp(-2j * np.pi * np.outer(frequencies, t) / n) @ windowed) ** 2
-    peak = frequencies[power.argmax()]
-    return peak, power[abs(frequencies - peak) <= 2].sum() / power.sum()
-
-
-@pytest.mark.parametrize("n", [15, 100, 127])
-def test_waves_match_an_explicit_fourier_sum(n):
-    rng = np.random.default_rng(n)
-    scores = 10 + np.cumsum(rng.standard_normal((n, 4)), axis=0) + rng.standard_normal((n, 4))
-    for score, wave in zip(scores.T, curve.waves(scores), strict=True):
-        cycles, share = plain_wave(score)
-        assert (wave.cycles, wave.period_tokens) == (cycles, n / cycles)
-        assert wave.share == pytest.approx(share)
-    assert curve.waves(np.zeros((50, 1)))[0].share == 0
-
-
-def plain_roughness(rows, block):
-    blocks = [np.mean(rows[i : i + block], axis=0) for i in range(0, len(rows) - block + 1, block)]
-    first = [sum((b - a) ** 2) for a, b in pairwise(blocks)]
-    second = [sum((c - 2 * b + a) ** 2) for a, b, c in zip(blocks, blocks[1:], blocks[2:], strict=False)]
-    return np.mean(second) / np.mean(first)
-
-
-@pytest.mark.parametrize(("period", "block"), [(3.0, 1), (16.0, 1), (32.0, 2), (80.0, 5), (128.0, 8), (1000.0, 8)])
-def test_roughness_after_averaging_blocks(period, block):
-    rows = np.random.default_rng(0).standard_normal((331, 3)).cumsum(axis=0)
-    assert curve.roughness(rows, period) == pytest.approx(plain_roughness(rows, block))
-
-
-@pytest.mark.parametrize("rows", [np.ones((40, 3)), np.zeros((2, 3)), np.arange(6.0).reshape(2, 3)])
-def test_roughness_is_none_without_a_curve(rows):
-    assert curve.roughness(rows, 1) is None

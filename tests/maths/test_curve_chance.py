@@ -3,7 +3,6 @@ import pytest
 
 from generators.maths import curve
 from generators.maths.curve_chance import JUDGES, CurveNulls, reordered_frayings
-from generators.maths.curve_statistics import OF_SHAPE
 from tests.maths import shapes
 
 N = 210
@@ -15,11 +14,6 @@ def test_every_statistic_has_its_nulls():
         found = helix.chances(name)
         assert tuple(found) == judges
         assert {(null.draws, null.sense) for null in found.values()} == {(99, "at least")}
-    assert {name: tuple(helix.further(name)) for name in OF_SHAPE} == {
-        "explained_variance_3d": ("gaussian",),
-        "winding": ("walk", "gaussian"),
-        "median_gain": ("walk", "gaussian"),
-    }
 
 
 def test_short_curves_lack_what_they_are_too_short_for():

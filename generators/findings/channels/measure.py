@@ -23,19 +23,6 @@ TABLE_ROWS = 20
 SEED = 20211201
 
 
-class Centers(TypedDict):
-    """Over channels: the median |mean| over std, the share where |mean| is below std, and rho of |mean| with std.
-
-    Of positions (row 0 left out), and of tokens, None without any. Constant channels are left out.
-    """
-
-    position_mean_over_std: float
-    position_centered_share: float
-    position_rho: float | None
-    token_mean_over_std: float | None
-    token_rho: float | None
-
-
 class ChannelsChances(TypedDict):
     """What turning the stream at random gives, by number; None where there are no tokens or no position channels."""
 
@@ -75,9 +62,7 @@ class ChannelsMetrics(TokensByChannel):
     channels_for_90: int
     channels_for_95: int
     channels_for_99: int
-    channels_for_90_gaussian: int
     participation_ratio: list[float]
-    centers: Centers
     n_channels: int
     chance: ChannelsChances
     intervals: ChannelsIntervals
@@ -90,7 +75,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
     moments = None if E is None else mean_and_std(E)
     chosen, gap = position_channels(std)
     right = svd(P)[2][:TOP_VECTORS]
-    variance, gaussian = std**2, np.random.default_rng(SEED).standard_normal(P[1:].shape)
+    variance = std**2
     metrics: ChannelsMetrics = {
         "position_std": std.tolist(),
         "position_channels": chosen.tolist(),
@@ -99,9 +84,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
         "channels_for_90": components_for(variance, 0.90),
         "channels_for_95": components_for(variance, 0.95),
         "channels_for_99": components_for(variance, 0.99),
-        "channels_for_90_gaussian": components_for(gaussian.var(axis=0), 0.90),
         "participation_ratio": participation_ratio(right).tolist(),
-        "centers": centers(P[1:], std, moments),
         "n_channels": P.shape[1],
         **_tokens_by_channel(moments, std, chosen),
         "chance": _chance(P, E, len(chosen)),
@@ -214,25 +197,3 @@ def _table(P: Float[Array, "n d"], std: Float[Array, " d"], chosen: Int[Array, "
         for channel in np.argsort(std, kind="stable")[::-1][:TABLE_ROWS].tolist()
     ]
     return table_of("The channels that vary most with position", rows[0], rows)
-
-
-def centers(
-    rows: Float[Array, "n d"],
-    std: Float[Array, " d"],
-    token_moments: tuple[Float[Array, " d"], Float[Array, " d"]] | None,
-) -> Centers:
-    ratios, rho = _ratios(rows.mean(axis=0), std)
-    tokens, token_rho = (None, None) if token_moments is None else _ratios(*token_moments)
-    return {
-        "position_mean_over_std": float(np.median(ratios)),
-        "position_centered_share": float(np.mean(ratios < 1)),
-        "position_rho": rho,
-        "token_mean_over_std": None if tokens is None or not len(tokens) else float(np.median(tokens)),
-        "token_rho": token_rho,
-    }
-
-
-def _ratios(mean: Float[Array, " d"], std: Float[Array, " d"]) -> tuple[Float[Array, " varying"], float | None]:
-    varying = std > 0
-    sizes, std = np.abs(mean[varying]), std[varying]
-    return sizes / std, spearman(sizes, std) if len(std) > 2 else None

@@ -40,27 +40,12 @@ PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # relative to the mean energy of a ch
 
 Correlation = TypedDict("Correlation", {"of": str, "with": str, "rho": float, "low": float, "high": float})
 Pair = tuple[str, str]
-FREQUENCY = "log_frequency"
-
-
-class Contest(TypedDict):
-    """The candidates for a frequency feature by |correlation| with frequency, strongest first.
-
-    `lead` is by how much the first is ahead of the second, each resampling of tokens comparing both on the same ones.
-    """
-
-    order: list[str]
-    lead: float
-    lead_interval: Interval
 
 
 class Probe(TypedDict):
     """Rank correlation of what the probe reads with frequency, on tokens that it was not fitted on."""
 
     rho: float
-    interval: Interval
-    n_tokens: int
-    folds: int
 
 
 @dataclass(frozen=True)
@@ -159,9 +144,7 @@ def probe(E: Float[Array, "V d"], tokens: FrequencyTokens) -> Probe:
     ranks = rankdata(tokens.log_frequency[ids]).astype(np.float32)
     read = _held_out(E, ids, ranks / len(ranks))
     rhos = [float(spearman_of(column, ranks)(np.ones((1, len(ids))))[0]) for column in read.T]
-    best = int(np.argmax(rhos))
-    drawn = resample_items(spearman_of(read[:, best], ranks), len(ids), RESAMPLES, np.random.default_rng(SEED))
-    return {"rho": rhos[best], "interval": interval(drawn), "n_tokens": len(ids), "folds": FOLDS}
+    return {"rho": max(rhos)}
 
 
 def _held_out(
@@ -180,8 +163,8 @@ def _held_out(
     return read
 
 
-def correlations(values: dict[str, Float[Array, " n"]]) -> tuple[list[Correlation], Contest]:
-    """Return Spearman's correlation of every pair of quantities with its 95 % bootstrap interval, and who leads."""
+def correlations(values: dict[str, Float[Array, " n"]]) -> list[Correlation]:
+    """Return Spearman's correlation of every pair of quantities with its 95 % bootstrap interval."""
     pairs = list(combinations(values, 2))
     n = len(next(iter(values.values())))
     rhos = _rhos_of(values, pairs)
@@ -193,17 +176,7 @@ def correlations(values: dict[str, Float[Array, " n"]]) -> tuple[list[Correlatio
     for (a, b), rho, column in zip(pairs, everyone.tolist(), drawn.T, strict=True):
         low, high = interval(column)
         rows.append({"of": a, "with": b, "rho": rho, "low": low, "high": high})
-    return rows, _contest(pairs, everyone, drawn)
-
-
-def _contest(pairs: list[Pair], everyone: Float[Array, " pairs"], drawn: Float[Array, "draws pairs"]) -> Contest:
-    candidates = [i for i, (of, _) in enumerate(pairs) if of == FREQUENCY]
-    first, second, *_ = order = sorted(candidates, key=lambda i: -abs(everyone[i]))
-    return {
-        "order": [pairs[i][1] for i in order],
-        "lead": float(abs(everyone[first]) - abs(everyone[second])),
-        "lead_interval": interval(np.abs(drawn[:, first]) - np.abs(drawn[:, second])),
-    }
+    return rows
 
 
 def strength(row: Correlation) -> Interval:

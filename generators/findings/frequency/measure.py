@@ -17,26 +17,6 @@ from generators.maths.spectra import right_singular_vectors
 
 SAMPLE = 4096  # tokens drawn in figures
 EXTREMES = 20  # tokens listed at either end
-GROUPS = 20  # groups of tokens of similar frequency; any curve could pass through their means
-
-
-class ChannelLine(TypedDict):
-    """The frequency channel as a line in log-frequency, over tokens that occur.
-
-    `r2` is the line's share of the channel's variance, `r2_groups` that of the means of 20 groups by frequency.
-    `zero_at` is where the line crosses zero, as a share of the range from the lowest to the highest log-frequency;
-    `rarer` the share of tokens below the middle of that range, `skewness` of log-frequencies. `mean` is the channel's
-    mean in standard deviations, `mean_expected` what it would be if the line were zero in the middle of the range.
-    """
-
-    r2: float
-    r2_groups: float
-    zero_at: float | None
-    rarer: float
-    skewness: float
-    mean: float
-    mean_expected: float
-    n_tokens: int
 
 
 class ChannelRhos(TypedDict):
@@ -66,7 +46,7 @@ class FrequencyIntervals(TypedDict):
 
 
 class FrequencyMetrics(TypedDict):
-    """Numbers of the best source of frequencies; `chance_rho` is the best channel's with frequencies shuffled.
+    """Numbers of the best source of frequencies.
 
     What is only judged, and the probe, are None where no more than a proxy of frequency is known, or hardly any.
     """
@@ -75,20 +55,15 @@ class FrequencyMetrics(TypedDict):
     source: str
     proxy: bool
     coverage: float
-    n_known: int
     channel_rho: ChannelRhos
     frequency_channel: ChannelRho
-    chance_rho: float
     contrast_channel: ChannelRho
     ln2_channel: int | None
     ln2_tied: list[int]
     ln2_channel_rho: float | None
     ln2_channel_rank: int | None
     norm_rho: float | None
-    norm_rho_index: float | None
     correlations: list[chances.Correlation]
-    contest: chances.Contest | None
-    line: ChannelLine | None
     probe: chances.Probe | None
     chance: chances.FrequencyChances | None
     intervals: FrequencyIntervals | None
@@ -126,15 +101,12 @@ def _frequencies(frequencies: tuple[Frequency, ...], V: int) -> tuple[list[Frequ
 
 
 def _channel_rhos(E: Float[Array, "V d"], tokens: chances.FrequencyTokens) -> dict[str, Float[Array, " d"]]:
-    """Return every channel's rank correlation with frequency, norm, index, and, for chance, shuffled frequencies."""
-    known, everyone = tokens.known, np.ones(len(E), bool)
-    shuffled = tokens.log_frequency.copy()
-    shuffled[known] = np.random.default_rng(chances.SEED).permutation(shuffled[known])
+    """Return every channel's rank correlation with frequency, norm and index."""
+    everyone = np.ones(len(E), bool)
     targets = {
-        "frequency": rank(tokens.log_frequency, known),
+        "frequency": rank(tokens.log_frequency, tokens.known),
         "norm": rank(tokens.norms, everyone),
         "index": rank(-np.arange(len(E), dtype=np.float64), everyone),
-        "chance": rank(shuffled, known),
     }
     return dict(zip(targets, channel_correlations(E, list(targets.values())), strict=True))
 
@@ -173,20 +145,15 @@ def _metrics(
         source=best["source"],
         proxy=best["proxy"],
         coverage=best["coverage"],
-        n_known=int(known.sum()),
         channel_rho=ChannelRhos(frequency=frequency.tolist(), norm=norm.tolist(), index=index.tolist()),
         frequency_channel=strongest,
-        chance_rho=float(np.abs(rho["chance"]).max()),
         contrast_channel=contrast,
         ln2_channel=ln2,
         ln2_tied=[] if singled_out is None else singled_out["tied"],
         ln2_channel_rho=None if ln2 is None else float(frequency[ln2]),
         ln2_channel_rank=None if ln2 is None else int(np.sum(strengths > strengths[ln2])) + 1,
         norm_rho=spearman(tokens.norms[known], tokens.log_frequency[known]),
-        norm_rho_index=spearman(tokens.norms[known], -np.flatnonzero(known).astype(np.float64)),
         correlations=[],
-        contest=None,
-        line=None,
         probe=None,
         chance=None,
         intervals=None,
@@ -201,7 +168,7 @@ def _compare(
     tokens: chances.FrequencyTokens,
     candidates: dict[str, Float[Array, " n"]],
 ) -> None:
-    metrics["correlations"], metrics["contest"] = chances.correlations(candidates)
+    metrics["correlations"] = chances.correlations(candidates)
     if metrics["proxy"]:
         return
     with_frequency = {row["with"]: row for row in metrics["correlations"] if row["of"] == "log_frequency"}
@@ -214,8 +181,6 @@ def _compare(
         "ln2_channel_rank": None if ln2 is None else compared.rank_interval(ln2),
     }
     metrics["probe"] = chances.probe(E, tokens)
-    occurs = candidates["log_frequency"] > candidates["log_frequency"].min()
-    metrics["line"] = channel_line(candidates["frequency_channel"][occurs], candidates["log_frequency"][occurs])
 
 
 def _arrays(tokens: chances.FrequencyTokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
@@ -280,25 +245,3 @@ def _against_the_trend(
         }
         for i in np.argsort(-np.abs(residual), kind="stable")[: 2 * EXTREMES].tolist()
     ]
-
-
-def channel_line(values: Float[Array, " n"], log_frequency: Float[Array, " n"]) -> ChannelLine | None:
-    x, y = log_frequency.astype(np.float64), values.astype(np.float64)
-    if len(x) == 0 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return None
-    centered, spread = x - x.mean(), float(y.std())
-    slope = float(centered @ y / (centered @ centered))
-    middle = float(x.min() + x.max()) / 2
-    zero = float(x.mean() - y.mean() / slope) if slope else None
-    groups = np.array_split(y[np.argsort(x, kind="stable")], GROUPS)
-    between = sum(len(part) * float(part.mean() - y.mean()) ** 2 for part in groups if len(part))
-    return {
-        "r2": slope**2 * float(centered @ centered) / (len(y) * spread**2),
-        "r2_groups": between / (len(y) * spread**2),
-        "zero_at": None if zero is None else (zero - float(x.min())) / float(np.ptp(x)),
-        "rarer": float(np.mean(x < middle)),
-        "skewness": float(np.mean(centered**3) / np.mean(centered**2) ** 1.5),
-        "mean": float(y.mean()) / spread,
-        "mean_expected": slope * (float(x.mean()) - middle) / spread,
-        "n_tokens": len(y),
-    }

@@ -18,14 +18,13 @@ from generators.maths.curve_chance import CurveNulls, Null, steps_of_others
 from generators.maths.curve_statistics import TOP_ENERGY, Name
 
 SEED = 20230714
-FURTHER_DRAWS = 100  # draws of reference nulls, and of Gaussian rows, which hardly differ
+FEWER_DRAWS = 100  # of Gaussian rows, which hardly differ
 LONG = 16_384  # positions; longer curves take more time, so fewer are drawn
 FEWEST = 99  # draws needed for a 99th percentile
 HALF = 0.5  # correlation at the distance that is a curve's memory
 IN_WORDS: dict[Null, str] = {
     "smooth": "featureless curves as smooth as P",
     "own channels": "featureless curves as smooth as P in channels as loud as its own",
-    "walk": "random walks",
     "gaussian": "Gaussian rows",
     "other times": "curves that begin P's waves at other times",
     "other order": "reorderings of P's rows",
@@ -46,11 +45,8 @@ class HelixChances(TypedDict):
 
 
 class ReferenceNulls(TypedDict):
-    """What random walks and Gaussian rows give where they don't judge, and smooth curves for the energy (median)."""
+    """What smooth curves give for the energy, which they don't judge (median)."""
 
-    explained_variance_3d: ByNull
-    winding: ByNull
-    median_gain: ByNull
     energy_top30_smooth: float
 
 
@@ -75,47 +71,37 @@ class HelixDraws(TypedDict):
 
 
 def draw(P: Float[Array, "n d"]) -> HelixDraws:
-    nulls, further_nulls = (CurveNulls(P, _draws(most, len(P)), SEED) for most in (DRAWS, FURTHER_DRAWS))
+    nulls, fewer = (CurveNulls(P, _draws(most, len(P)), SEED) for most in (DRAWS, FEWER_DRAWS))
     outliers, _ = curve.outlier_positions(P)
     run = P[curve.longest_run(len(P), outliers)]
     memory = half_life(curve.principal_scores(run, turning.COMPONENTS).values)
     lasting = max(float(np.median(nulls.own_widths)), min(width_of(memory), surrogates.WIDEST * len(run)))
 
-    def judging(name: Name) -> ByNull:
-        return {null: stored(IN_WORDS[null], found) for null, found in nulls.chances(name).items() if null != "walk"}
-
-    def further(name: Name) -> ByNull:
-        walks = {null: found for null, found in nulls.chances(name).items() if null == "walk"}
-        return {null: stored(IN_WORDS[null], found) for null, found in (walks | nulls.further(name)).items()}
-
     return {
         "smoothness": {"lag_one": nulls.lag_one, "width": float(np.median(nulls.like_widths)), "memory": memory},
         "chance": {
             "explained_variance_3d": {
-                **judging("explained_variance_3d"),
+                **_by_null(nulls, "explained_variance_3d"),
                 LASTING: drawn(IN_WORDS_LASTING, wandering(P, run, lasting)),
             },
-            "winding": judging("winding"),
-            "median_gain": judging("median_gain"),
-            "fraying": judging("fraying"),
+            "winding": _by_null(nulls, "winding"),
+            "median_gain": _by_null(nulls, "median_gain"),
+            "fraying": _by_null(nulls, "fraying"),
             "first_position_distance": {"other positions": drawn(IN_WORDS["other positions"], others_of(P))},
             "norm_cv": {
                 LASTING: drawn(
                     IN_WORDS_LASTING, norm_cvs(P[curve.late_positions(len(P), outliers)], lasting), "at most"
                 )
             },
-            "energy_top30": {
-                null: stored(IN_WORDS[null], found) for null, found in further_nulls.chances("energy_top30").items()
-            },
+            "energy_top30": _by_null(fewer, "energy_top30"),
         },
-        "beside": {
-            "explained_variance_3d": further("explained_variance_3d"),
-            "winding": further("winding"),
-            "median_gain": further("median_gain"),
-            "energy_top30_smooth": _energy_of_smooth(P.shape, float(np.median(nulls.like_widths))),
-        },
+        "beside": {"energy_top30_smooth": _energy_of_smooth(P.shape, float(np.median(nulls.like_widths)))},
         "trained": trained(P, float(np.median(nulls.own_widths))),
     }
+
+
+def _by_null(nulls: CurveNulls, name: Name) -> ByNull:
+    return {null: stored(IN_WORDS[null], found) for null, found in nulls.chances(name).items()}
 
 
 def _draws(most: int, n: int) -> int:
@@ -142,7 +128,7 @@ def width_of(memory: int) -> float:
 def others_of(P: Float[Array, "n d"]) -> Float[Array, " draws"]:
     """Return how far other positions are from the next; resampled if there are too few for a percentile."""
     others = steps_of_others(P)
-    return others if len(others) >= FURTHER_DRAWS else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
+    return others if len(others) >= FEWER_DRAWS else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
 
 
 def wandering(P: Float[Array, "n d"], run: Float[Array, "rows d"], width: float) -> Float[Array, " draws"]:
@@ -163,6 +149,6 @@ def _energy_of_smooth(shape: tuple[int, ...], width: float) -> float:
     (n, d), rng = shape, np.random.default_rng([SEED, 2])
     shares = [
         curve.energy_share(surrogates.smooth_curve(n, width, rng, np.ones(d)), TOP_ENERGY)
-        for _ in range(_draws(FURTHER_DRAWS // 5, n))
+        for _ in range(_draws(FEWER_DRAWS // 5, n))
     ]
     return float(np.median([share or 0.0 for share in shares]))

@@ -5,7 +5,6 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.helix.along import AlongCurve, Information, along, information
 from generators.findings.helix.chance import HelixDraws, draw
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, Table, row_of, table_of
@@ -20,8 +19,6 @@ from generators.maths.spectra import PCA, components_for, energy_ratio, pca
 
 LATE = curve.START
 SEED = 20230714
-PERMUTATIONS = 8
-FIRST_STEPS = slice(1, 10)  # between positions 1 and 10
 PLANES_DRAWN = 2
 
 
@@ -35,12 +32,6 @@ class Ranges(TypedDict):
     no_first: float
     late: float | None
     early: float | None
-
-
-class StoredWave(TypedDict):
-    cycles: int  # per context
-    period_tokens: float
-    share: float  # share of the component's spectral power within two bins of the peak
 
 
 class StoredPlane(TypedDict):
@@ -61,20 +52,10 @@ class StoredPlane(TypedDict):
 class StoredLookBack(TypedDict):
     k: int
     r2_rotation: float
-    r2_affine: float
     r2_translation: float
     r2_identity: float
     gain: float  # gain of the rotation over predicting no movement
     translation_gain: float
-    tokens_per_turn: list[float]  # per plane of the rotation, fastest first
-
-
-class Spacing(TypedDict):
-    """Median steps from one position to the next, relative to those from position 100 on (1 where there are few)."""
-
-    first: float  # between positions 1 and 10
-    early: float  # between positions 1 and 100
-    last: float  # to the last position
 
 
 class TokenShare(TypedDict):
@@ -105,7 +86,6 @@ class Spectrum(TypedDict):
     fraying: float | None
     explained_variance_ratio: list[float]
     components_for_90: int
-    components_for_99: int
     singular_values: list[float]
     energy_top30: float
 
@@ -118,20 +98,12 @@ class Turning(TypedDict):
     winding: float
     look_back: list[StoredLookBack]
     median_gain: float | None
-    information: Information
 
 
 class HelixMetrics(Spectrum, Turning, HelixDraws):
-    along: AlongCurve
-    waves: list[StoredWave]
-    roughness: float | None
-    roughness_baseline: float
     outlier_positions: list[int]
     first_position_distance: float
-    last_position_distance: float
-    spacing: Spacing
     norm_cv: float
-    norm_cv_permuted: float
     token_share: TokenShare | None
     by_formula: bool
     sines: Sines | None
@@ -148,21 +120,13 @@ def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
     run = curve.longest_run(len(P), outliers)
     leading = curve.principal_scores(P[run], turning.COMPONENTS)
     planes = turning.planes(leading.values, leading.energy)
-    waves = [row_of(StoredWave, wave) for wave in curve.waves(components.scores[:, : turning.COMPONENTS])]
     metrics: HelixMetrics = {
         **_spectrum(P, components),
         **_turning(leading, planes, run),
         **draw(P),
-        "along": along(P, run, leading.values @ planes[0].axes if planes else None),
-        "waves": waves,
-        "roughness": curve.roughness(components.scores[:, :3], min(wave["period_tokens"] for wave in waves[:3])),
-        "roughness_baseline": curve.ROUGHNESS_OF_NOISE,
         "outlier_positions": outliers.tolist(),
         "first_position_distance": float(distance[0]),
-        "last_position_distance": float(distance[-1]),
-        "spacing": _spacing(curve.step_lengths(P)),
         "norm_cv": curve.norm_cv(P, outliers),
-        "norm_cv_permuted": _norm_cv_permuted(P[curve.late_positions(len(P), outliers)]),
         "token_share": None if E is None else _token_share(E, components.components[:3], P),
         "by_formula": inputs.architecture.positions == "formula",
         "sines": sines(P),
@@ -197,7 +161,6 @@ def _spectrum(P: Float[Array, "n d"], components: PCA) -> Spectrum:
         "fraying": curve.fraying(P),
         "explained_variance_ratio": components.variance_ratio[:10].tolist(),
         "components_for_90": components_for(components.variance_ratio, 0.90),
-        "components_for_99": components_for(components.variance_ratio, 0.99),
         "singular_values": np.sqrt(energy[:50] * np.sum(P**2)).tolist(),
         "energy_top30": float(energy[:TOP_ENERGY].sum()),
     }
@@ -212,36 +175,12 @@ def _turning(leading: curve.Scores, planes: tuple[turning.Plane, ...], run: slic
         "winding": turning.winding(planes),
         "look_back": [_look_back(look) for look in looks],
         "median_gain": turning.median_gain(looks),
-        "information": information(scores, scores @ planes[0].axes if planes else None),
     }
 
 
 def _look_back(look: turning.LookBack) -> StoredLookBack:
     gain = turning.gain_over(1 - look.r2_translation, 1 - look.r2_identity, 1.0)
-    return row_of(StoredLookBack, look, translation_gain=gain, tokens_per_turn=list(look.tokens_per_turn))
-
-
-def _spacing(steps: Float[Array, " steps"]) -> Spacing:
-    later = float(np.median(steps[LATE:])) if len(steps) > curve.FEWEST_FOR_START else float(np.median(steps[1:]))
-
-    def relative(part: Float[Array, " some"]) -> float:
-        return float(np.median(part)) / later if later else 1.0
-
-    return {"first": relative(steps[FIRST_STEPS]), "early": relative(steps[1:LATE]), "last": relative(steps[-1:])}
-
-
-def _norm_cv_permuted(rows: Float[Array, "late d"]) -> float:
-    """Return std/mean of the norms after permuting each principal score over positions."""
-    parts = pca(rows)
-    mean = rows.mean(axis=0)
-    along_mean = parts.components @ mean
-    rng = np.random.default_rng(SEED)
-    permuted = []
-    for _ in range(PERMUTATIONS):
-        scores = rng.permuted(parts.scores, axis=0)
-        squares = mean @ mean + 2 * scores @ along_mean + np.sum(scores**2, axis=1)
-        permuted.append(curve.coefficient_of_variation(np.sqrt(np.clip(squares, 0, None))))
-    return float(np.mean(permuted))
+    return row_of(StoredLookBack, look, translation_gain=gain)
 
 
 def _intervals(P: Float[Array, "n d"]) -> HelixIntervals:
@@ -269,11 +208,6 @@ def _mean_share(rows: Float[Array, "rows d"], top: Float[Array, "top d"]) -> flo
 def _tables(metrics: HelixMetrics) -> dict[str, Table]:
     ranges = metrics["explained_variance_3d"]
     range_rows = [{"rows": rows, "explained_variance_3d": share} for rows, share in ranges.items()]
-    ratios = metrics["explained_variance_ratio"]  # has more components than the waves
-    waves = [
-        {"component": rank, "explained_variance_ratio": ratio, **wave}
-        for rank, (wave, ratio) in enumerate(zip(metrics["waves"], ratios, strict=False), start=1)
-    ]
     planes = [{"plane": rank, **plane} for rank, plane in enumerate(metrics["planes"], start=1)]
     return {
         "planes": table_of(
@@ -287,7 +221,6 @@ def _tables(metrics: HelixMetrics) -> dict[str, Table]:
         "explained_variance": table_of(
             "Share of variance in three components, by range of rows", range_rows[0], range_rows
         ),
-        "waves": table_of("The strongest wave of each principal component", waves[0], waves),
     }
 
 
