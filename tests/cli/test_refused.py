@@ -50,6 +50,7 @@ REFUSED = {
     "adopt --results results/local": "can't be moved into itself",
     "show away": "compute them with: atlas compute away",
     "compute goood": "'goood' is no model in models.yml (nearest: good)",
+    "compute ./new nonsense": "'nonsense' is no model",
     "compute good --only horoscope": "no finding 'horoscope'; there are position_scheme, helix",
     "compute good --only gain": "no finding 'gain' (nearest: gains",
     "compute good --models-dir nowhere": "nowhere isn't there",
@@ -72,6 +73,7 @@ REFUSED = {
 @pytest.mark.parametrize("command", REFUSED)
 def test_what_cannot_be_meant_is_a_sentence(atlas, monkeypatch, unharmed, command):
     (unharmed / "loop").symlink_to("loop")
+    write_checkpoint(unharmed / "new")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(unharmed / "models.yml"))
     assert REFUSED[command] in refused(atlas(*command.split()))
 
