@@ -8,24 +8,21 @@ import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import typer
 
 from tests.torture import commands
 from tests.torture.attempts import Attempt, count_up
-from tests.torture.kinds import KINDS, PROJECTS, Kind, mutate
+from tests.torture.kinds import KINDS, PROJECTS, mutate
 from tests.torture.processes import GIBI, Ended, in_child
 
 RESULTS = Path(__file__).parents[2] / "results" / "fuzz.json"
 SECONDS, BYTES = 120, 2 * GIBI  # a limit of CPU so generous that a slow machine stays below it
-SOUND = Kind(use=commands.compute_all)
 
 
 @cache
@@ -41,24 +38,19 @@ def sound_projects() -> Path:
     return place
 
 
-def ended(change: Callable[[Path], Any], kind: Kind = SOUND, seed: Sequence[int] = (0,)) -> Ended:
-    """Return how a process ended that used a sound project, changed."""
+def mutant(kind: str, seed: int, way: int | None = None) -> Ended:
+    """Return how a process ended that used a sound project with something damaged."""
+    seeds, each = [seed, *kind.encode()], KINDS[kind]
     with tempfile.TemporaryDirectory() as folder, commands.quickly():
         sound, place = sound_projects(), Path(folder, "in", "project")
 
         def act() -> None:
-            shutil.copytree(sound / kind.project, place)
+            shutil.copytree(sound / each.project, place)
             (place / ".sound").symlink_to(sound / "one" / "results")
-            change(place)
-            kind.use(place, np.random.default_rng([*seed, 1]))
+            mutate(place, each, np.random.default_rng(seeds), way)
+            each.use(place, np.random.default_rng([*seeds, 1]))
 
         return in_child(act, SECONDS, BYTES)
-
-
-def mutant(kind: str, seed: int, way: int | None = None) -> Ended:
-    seeds = [seed, *kind.encode()]
-    change = partial(mutate, kind=KINDS[kind], rng=np.random.default_rng(seeds), way=way)
-    return ended(change, KINDS[kind], seeds)
 
 
 def outcome(kind: str, seed: int) -> Attempt:

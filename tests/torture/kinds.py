@@ -102,22 +102,12 @@ def shards(folder: Path, rng: Random) -> None:
     write_checkpoint(folder, sizes=SIZES, shards=int(rng.integers(2, 5)))
 
 
-def for_torch(folder: Path) -> dict[str, torch.Tensor]:
-    """Take the tensors out of a folder."""
+def pickles(folder: Path, rng: Random) -> None:
     tensors = {name: torch.tensor(array) for name, array in load_file(folder / WEIGHTS).items()}
     (folder / WEIGHTS).unlink()
-    return tensors
-
-
-def pickles(folder: Path, rng: Random) -> None:
-    tensors = for_torch(folder)
     content = one_of((tensors, tensors, {"model": tensors}, [tensors], {"state_dict": {"model": tensors}}), rng)
     zipped = bool(rng.random() < 0.8)
     torch.save(content, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
-
-
-def zipped(folder: Path, rng: Random) -> None:
-    torch.save(for_torch(folder), folder / "pytorch_model.bin")
 
 
 def emptied(folder: Path) -> Path:
@@ -227,7 +217,7 @@ KINDS = {
     "registry": Kind(("models.yml",)),
     "shards": Kind((f"tiny/{WEIGHTS}.index.json", "tiny/model-*"), shards),
     "pickles": Kind(("tiny/pytorch_model.bin",), pickles),
-    "zip directories": Kind(("tiny/pytorch_model.bin",), zipped, (damage_directory,)),
+    "zip directories": Kind(("tiny/pytorch_model.bin",), pickles, (damage_directory,)),
     "nanoGPT": Kind(("tiny/ckpt.pt",), nanogpt),
     "TransformerLens": Kind((f"tiny/{WEIGHTS}", "tiny/cfg.json"), transformer_lens),
     "GGUF": Kind(("tiny/model.gguf",), gguf, BYTES),

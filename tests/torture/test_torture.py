@@ -12,7 +12,7 @@ from generators.site import quality_reports
 from tests.checkpoints import Sizes
 from tests.conftest import ROOT
 from tests.torture import costs, crash, fuzz, sites
-from tests.torture.kinds import KINDS
+from tests.torture.kinds import KINDS, Kind
 from tests.torture.processes import GIBI, in_child
 
 TINY = Sizes(n_layer=1, n_head=1, d_model=32, n_ctx=64, vocab_size=400)
@@ -26,23 +26,24 @@ def test_mutant_gives_a_result_or_a_sentence(kind, way):
     assert ended.is_sound, ended.said
 
 
-def endless(place):
+def endless(folder, rng):
     while True:
         pass
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("write", "said"),
     [
-        (lambda place: 1 / 0, "ZeroDivisionError"),
+        (lambda folder, rng: 1 / 0, "ZeroDivisionError"),
         (endless, "ended by signal"),
-        (lambda place: bytearray(3 * GIBI), "MemoryError"),
-        (lambda place: print("a" * 10**6), "aaa"),
+        (lambda folder, rng: bytearray(3 * GIBI), "MemoryError"),
+        (lambda folder, rng: print("a" * 10**6), "aaa"),
     ],
 )
-def test_what_breaks_or_takes_too_much_is_shown(monkeypatch, change, said):
-    monkeypatch.setattr(fuzz, "SECONDS", 1 if change is endless else fuzz.SECONDS)
-    ended = fuzz.ended(change)
+def test_what_breaks_or_takes_too_much_is_shown(monkeypatch, write, said):
+    monkeypatch.setattr(fuzz, "SECONDS", 1 if write is endless else fuzz.SECONDS)
+    monkeypatch.setitem(KINDS, "of the harness", Kind(write=write))
+    ended = fuzz.mutant("of the harness", 0)
     assert not ended.is_sound
     assert said in ended.said
 
