@@ -168,12 +168,6 @@ class World:
         assert not left, f"{len(left)} processes outlived the command"
         return ended
 
-    def undisturbed(self, command: Command) -> tuple[list[str], dict[str, bytes]]:
-        self.start(command)
-        ended = self.ran(command)
-        assert ended.code == 0, ended.said
-        return ended.gave, self.stored(command.stored)
-
     def stored(self, places: Iterable[str]) -> dict[str, bytes]:
         """Return what is stored of the model in the first place where it is, but for what belongs to the lock."""
         for folder in (self.project / place / "model" for place in places):
@@ -193,19 +187,24 @@ class World:
         missing = {f"{name}.json" for name in ("model", *QUICK)} - {*left}
         assert not (command.before and missing), f"{missing} is gone"
 
-    def outcome(self, command: Command, new: dict[str, bytes], at: int, fault: str) -> tuple[str, Ended]:
-        """Let one step fail; return `killed`, `sentence` or `finished`, and how that ended.
-
-        Raises AssertionError: something is lost.
-        """
-        self.start(command)
-        ended = self.ran(command, at, fault)
-        assert ended.is_sound or ended.signal in (signal.SIGKILL, signal.SIGXFSZ), ended.said
-        self.check_stored(command, new)
-        again = self.ran(command)
-        assert again.code == 0, again.said
-        assert self.stored(command.stored) == new, "the next run's results are others, or something is left behind"
-        return "killed" if ended.signal else "sentence" if ended.code else "finished", ended
+    def attempt(self, name: str, new: dict[str, bytes], at: int, fault: str) -> Attempt:
+        """Let one step of a command fail; it `broke` if anything is lost."""
+        command, kind = COMMANDS[name], f"{name}: {fault}"
+        try:
+            self.start(command)
+            ended = self.ran(command, at, fault)
+            assert ended.is_sound or ended.signal in (signal.SIGKILL, signal.SIGXFSZ), ended.said
+            self.check_stored(command, new)
+            again = self.ran(command)
+            assert again.code == 0, again.said
+            assert self.stored(command.stored) == new, (
+                "the next run's results are others, or something is left behind"
+            )
+        except AssertionError as error:
+            print(f"--- {kind}, step {at}: {error}", flush=True)
+            return Attempt(kind, "broke")
+        outcome = "killed" if ended.signal else "sentence" if ended.code else "finished"
+        return Attempt(kind, outcome, ended.seconds, ended.memory)
 
 
 def world(project: Path) -> World:
@@ -224,29 +223,22 @@ def world(project: Path) -> World:
     return made
 
 
-def places(steps: Iterable[str]) -> list[tuple[int, str]]:
-    """Return every (step, fault) that can be tried on a run of these steps."""
-    numbered = list(enumerate(steps, 1))
-    return [(at, fault) for fault in FAULTS for at, kind in numbered if kind == "open" or "halfway" not in fault]
-
-
 def tried(part: int, parts: int, most: int) -> list[Attempt]:
     """Try one in PARTS of the faults, in this process's own world."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         made = world(Path(folder))
         for name, command in COMMANDS.items():
-            steps, new = made.undisturbed(command)
-            possible = places(steps)
-            chosen = possible[:: -(-len(possible) * command.one_in // most)]
-            for at, fault in chosen[part::parts]:
-                try:
-                    what, ended = made.outcome(command, new, at, fault)
-                except AssertionError as error:
-                    what, ended = "broke", Ended()
-                    print(f"--- {fault}, step {at}, {name}: {error}", flush=True)
-                found.append(Attempt(f"{name}: {fault}", what, ended.seconds, ended.memory))
-            print(f"{name}: one in {parts} of {len(chosen)} faults tried, of {len(possible)}", flush=True)
+            made.start(command)
+            undisturbed = made.ran(command)
+            assert undisturbed.code == 0, undisturbed.said
+            numbered, new = list(enumerate(undisturbed.gave, 1)), made.stored(command.stored)
+            possible = [
+                (at, fault) for fault in FAULTS for at, kind in numbered if kind == "open" or "half" not in fault
+            ]
+            chosen = possible[:: -(-len(possible) * command.one_in // most)][part::parts]
+            found += [made.attempt(name, new, at, fault) for at, fault in chosen]
+            print(f"{name}: {len(chosen)} faults tried, of {len(possible)}", flush=True)
     return found
 
 
