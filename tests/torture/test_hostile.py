@@ -3,9 +3,6 @@
 import io
 import json
 import os
-import resource
-import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 
@@ -27,7 +24,6 @@ from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import LONGEST_READABLE
 from tests.checkpoints import WEIGHTS, write_checkpoint
 from tests.compute.test_results import TINY, record_of
-from tests.conftest import ROOT
 from tests.torture.damage import reseal
 from tests.toy_findings import toy
 
@@ -161,33 +157,6 @@ def test_panic_of_a_library_costs_its_model_and_no_other(compute, monkeypatch):
 
     monkeypatch.setattr(all_findings, "FINDINGS", (replace(toy("toy"), measure=panics),))
     assert "PanicException: index out of bounds" in str(compute().failed)
-
-
-# Limits
-
-
-@pytest.mark.parametrize(
-    ("limit", "amount", "jobs", "said"),
-    [
-        (resource.RLIMIT_NOFILE, 39, "2", "ulimit -n 40"),
-        (resource.RLIMIT_NOFILE, 40, "2", ""),
-        *((resource.RLIMIT_AS, mib << 20, "1", "ulimit -v") for mib in (150, 230, 700)),
-        (resource.RLIMIT_AS, 800 << 20, "1", ""),
-    ],
-)
-def test_too_few_open_files_and_too_little_memory_are_a_sentence(tmp_path, folder, limit, amount, jobs, said):
-    (tmp_path / "models.yml").write_text("[]")
-    run = subprocess.run(
-        [sys.executable, "-m", "generators.cli", "compute", "m1", "--skip-runs", "--results", "r", "--jobs", jobs],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-        preexec_fn=lambda: resource.setrlimit(limit, (amount, amount)),
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert "Traceback" not in run.stderr
-    assert run.returncode == (2 if said else 0) and said in run.stderr
 
 
 # Stored results
