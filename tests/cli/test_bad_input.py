@@ -129,10 +129,6 @@ BROKEN = {
     ),
     "family-with-escapes": (sizes(model_type="\x1b[31m\x07"), "is unknown; the atlas knows gpt2"),
     "other-family": (config(json.dumps(config_of("bert"))), "has no tensor of the family 'bert'"),
-    "empty-folder": (
-        lambda folder: [path.unlink() for path in folder.iterdir()],
-        "The checkpoint broken has no config.json",
-    ),
     "tokenizer-damaged": (put("tokenizer.json", "{"), "tokenizer"),
     "only-pickle": (only_pickle, "pytorch_model.bin is"),
     "pickle-in-disguise": (lambda folder: (folder / WEIGHTS).write_bytes(evil(folder)), NOT_WHOLE),
