@@ -40,7 +40,7 @@ def folder(tmp_path):
 def compute(folder, store, monkeypatch):
     monkeypatch.setattr(all_findings, "FINDINGS", (toy("toy"),))
     model = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),))
-    return lambda *display: compute_model(model, Places(), store, *display)
+    return lambda: compute_model(model, Places(), store)
 
 
 # Files that are read
