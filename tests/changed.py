@@ -1,4 +1,4 @@
-"""`make changed`: which verdicts on stored results differ from those at an earlier commit, in which models, and why.
+"""`make changed`: which verdicts on stored results differ from those at an earlier commit, and the numbers of both.
 
 Each side judges the results of its own commit by its own rules, the earlier one from a copy of that commit. Writes
 `results/changed.json`, which CHANGELOG.md refers to.
@@ -6,13 +6,11 @@ Each side judges the results of its own commit by its own rules, the earlier one
 
 import argparse
 import json
-import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from tests.nulls import ROOT, today, write_record
 RESULTS = ROOT / "results" / "changed.json"
 Verdicts = dict[str, dict[str, dict[str, Any]]]  # model -> claim -> what is compared
 JUDGED = ("verdict", "value", "threshold", "limit")
-COMPARED = ("finding", "statement", "answer", *JUDGED)
+COMPARED = ("finding", "statement", *JUDGED)
 # What judges every model of a folder of results, by the package beside it; it runs at either commit.
 JUDGING = f"""
 import json, sys
@@ -70,29 +68,10 @@ def changed(before: Verdicts, after: Verdicts) -> list[dict[str, Any]]:
             was, now = before[model].get(claim), after[model].get(claim)
             if was is None or now is None or was["verdict"] == now["verdict"]:
                 continue
+            before_and_after = [{key: one[key] for key in JUDGED} for one in (was, now)]
             row = {"claim": claim, "finding": now["finding"], "statement": now["statement"], "model": model}
-            sides = {"before": was, "after": now}
-            numbers = {side: {key: one[key] for key in JUDGED} for side, one in sides.items()}
-            rows.append(row | numbers | {"why": why(was, now)})
+            rows.append(row | dict(zip(("before", "after"), before_and_after, strict=True)))
     return rows
-
-
-def why(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return what differs between two judgements of a claim: its answer where one is untested, else the numbers."""
-    if "untested" in (was["verdict"], now["verdict"]):
-        return str(now["answer"] if now["verdict"] == "untested" else was["answer"])
-    named = {"value": "effect", "threshold": "threshold", "limit": "limit of chance"}
-    moved = {name: (was[key], now[key]) for key, name in named.items() if not _alike(was[key], now[key])}
-    said = [f"{name} {_said(before)} → {_said(after)}" for name, (before, after) in moved.items()]
-    return "; ".join(said) or "the same numbers under a new rule"
-
-
-def _alike(one: float | None, other: float | None) -> bool:
-    return one == other if None in (one, other) else math.isclose(one, other, rel_tol=1e-6)
-
-
-def _said(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4g}".replace("-", "−", 1)
 
 
 def claims_only_in(before: Verdicts, after: Verdicts) -> dict[str, list[str]]:

@@ -21,7 +21,8 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.judging import Claim
-from tests.checkpoint.other_software import CONV1D, write_gguf
+from tests.checkpoint.other_software import write_gpt2_gguf
+from tests.checkpoints import GPT, Sizes
 from tests.nulls import ROOT, today, write_record
 
 NAME = "stdlib-gpt2"
@@ -29,12 +30,7 @@ FOLDER = ROOT / "models" / NAME
 RESULTS = ROOT / "results" / "rounding.json"
 # llama.cpp leaves the table of positions as it is, and gives the tied token embedding of a model this narrow 8 bits.
 ITS_OWN = {"position_embd.weight": "F32", "token_embd.weight": "Q8_0"}
-COPIES: dict[str, tuple[str, dict[str, str]]] = {
-    "Q8_0": ("Q8_0", ITS_OWN),
-    "Q4_1": ("Q4_1", ITS_OWN),
-    "Q4_0": ("Q4_0", ITS_OWN),
-    "Q4_0, embeddings too": ("Q4_0", {}),
-}
+COPIES = {kind: (kind, ITS_OWN) for kind in ("Q8_0", "Q4_1", "Q4_0")} | {"Q4_0, embeddings too": ("Q4_0", {})}
 
 
 def write_rounded(folder: Path, kind: str, kinds: dict[str, str]) -> Path:
@@ -43,20 +39,16 @@ def write_rounded(folder: Path, kind: str, kinds: dict[str, str]) -> Path:
     model = json.loads((FOLDER / "tokenizer.json").read_text())["model"]
     ids = sorted(model["vocab"], key=model["vocab"].get)
     said = {
-        "block_count": config["n_layer"],
-        "context_length": config["n_positions"],
-        "embedding_length": config["n_embd"],
-        "feed_forward_length": 4 * config["n_embd"],
-        "attention.head_count": config["n_head"],
         "attention.layer_norm_epsilon": config["layer_norm_epsilon"],
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.tokens": ids,
         "tokenizer.ggml.token_type": [3 if i == config["eos_token_id"] else 1 for i in range(len(ids))],
         "tokenizer.ggml.merges": [" ".join(pair) for pair in model["merges"]],
     }
-    stored = {name.removeprefix("transformer."): t for name, t in load_file(FOLDER / "model.safetensors").items()}
-    tensors = {name: (t.T if name.endswith(CONV1D) else t).astype(np.float32) for name, t in stored.items()}
-    write_gguf(folder / f"{NAME}.gguf", "gpt2", tensors, said, kind, kinds=kinds)
+    sizes = Sizes(*(config[name] for name in GPT))
+    stored = load_file(FOLDER / "model.safetensors")
+    tensors = {name.removeprefix("transformer."): t.astype(np.float32) for name, t in stored.items()}
+    write_gpt2_gguf(folder / f"{NAME}.gguf", kind, sizes, tensors, kinds, **said)
     shutil.copy(FOLDER / "token_counts.npy", folder)
     return folder
 

@@ -16,7 +16,6 @@ from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from generators.runner.run import OpenedModel
 from generators.runner.texts import window_length
-from tests.checkpoint.fake_hub import HubFault
 from tests.checkpoints import write_checkpoint
 from tests.runner.models import KINDS, write_tokenizer
 
@@ -83,14 +82,6 @@ def test_what_is_run_in_any_case_is_what_times_are_reckoned_with(place, tmp_path
     model = Model(name="model", title="Model", sources=(FolderSource(folder=MODELS / "stdlib-family" / place),))
     compute_model(model, Places(), Store(tmp_path), settings=RunSettings(budget_s=1e-3), findings=RUNNING)
     assert sum(windows) + OF_MANY_CHANNELS == pytest.approx(FEWEST[place], rel=0.2)
-
-
-def test_a_gated_model_is_named_as_such(fake, published):
-    fake.faults.append(HubFault("gated", "/resolve/", times=100))
-    cost = costs.cost_of(published, Places(), SKIPPED)
-    assert cost.download is None
-    assert "is gated" in cost.trouble
-    assert costs.row(cost, "not computed yet")[1:4] == ("?", "?", "?")
 
 
 def test_sums_say_what_they_leave_out(published):

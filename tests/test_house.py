@@ -3,7 +3,6 @@
 import ast
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -93,12 +92,6 @@ def test_measuring_imports_no_page_and_no_drawing(finding):
             wanted += imported(MODULES[module])
     assert {room(module) for module in seen} <= {"base", "maths", "findings"}
     assert not {module.split(".")[-1] for module in seen} & {"facts", "figures", "claims", "judging", "wording"}
-
-
-def test_a_class_name_means_one_thing():
-    trees = [ast.parse(path.read_text("utf-8")) for path in MODULES.values()]
-    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_tests_of_a_file_share_a_process(request):

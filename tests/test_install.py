@@ -23,14 +23,6 @@ PIN = re.search(r"^torch==.*$", (ROOT / "requirements-torch.txt").read_text("utf
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-@pytest.mark.parametrize(("given", "asked"), [((), True), (("TORCH=cuda",), False)])
-def test_make_asks_the_index_for_cpus_before_the_usual_one_unless_told_otherwise(given, asked):
-    command = ["make", "--dry-run", "VENV=none", "TORCH_CPU_INDEX=http://cpu", *given, "none/.site"]
-    steps = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert bool(re.search(r"cpu_torch\.py http://cpu\n.*install .*-r requirements-torch\.txt", steps)) == asked
-    assert "-r requirements-torch.txt" in steps
-
-
 @pytest.fixture
 def cpu_torch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(ROOT / ".ci")

@@ -261,7 +261,14 @@ def _said_in_gguf(c: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more: Any) -> None:
+def write_gpt2_gguf(
+    path: Path,
+    kind: str = "F32",
+    sizes: Sizes = SMALL,
+    tensors: Mapping[str, Array] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    **more: Any,
+) -> None:
     said = {
         "block_count": sizes.n_layer,
         "context_length": sizes.n_ctx,
@@ -270,11 +277,9 @@ def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more:
         "attention.head_count": sizes.n_head,
         "attention.layer_norm_epsilon": 1e-5,
     } | more
-    tensors = {
-        name: tensor.T.copy() if name.endswith(CONV1D) else tensor
-        for name, tensor in tensors_of("gpt2", sizes).items()
-    }
-    write_gguf(path, "gpt2", tensors, said, kind)
+    of_model = tensors or tensors_of("gpt2", sizes)
+    turned = {name: tensor.T.copy() if name.endswith(CONV1D) else tensor for name, tensor in of_model.items()}
+    write_gguf(path, "gpt2", turned, said, kind, kinds=kinds)
 
 
 # CTranslate2, as its converter writes Whisper

@@ -17,7 +17,6 @@ from tests.checkpoints import (
     config_of,
     edit_header,
     read_safetensors,
-    tensors_of,
     write_checkpoint,
 )
 from tests.cli.conftest import BAD_INPUT, SOME_FAILED, is_a_sentence, published, refused, results_of, without_root
@@ -45,10 +44,6 @@ def evil(folder: Path) -> bytes:
 Harm = Callable[[Path], object]
 
 
-def header(change: Callable[[dict], object]) -> Harm:
-    return lambda folder: edit_header(folder / WEIGHTS, change)
-
-
 def put(name: str, content: str | bytes) -> Harm:
     return lambda folder: (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
@@ -65,14 +60,13 @@ def weights(change: Callable[[bytes], bytes]) -> Harm:
     return lambda folder: (folder / WEIGHTS).write_bytes(change((folder / WEIGHTS).read_bytes()))
 
 
-def tensor(name: str, values: np.ndarray) -> Harm:
-    return lambda folder: write_checkpoint(folder, changed={name: values}, dtype=None)
+def positions(**changed: object) -> Harm:
+    """Say something else of the table of positions than what is stored."""
+    return lambda folder: edit_header(folder / WEIGHTS, lambda header: header["wpe.weight"].update(changed))
 
 
-def spoiled(name: str, value: float) -> Harm:
-    values = tensors_of("gpt2")[name].copy()
-    values.flat[-1] = value
-    return tensor(name, values)
+def position_table(values: np.ndarray) -> Harm:
+    return lambda folder: write_checkpoint(folder, changed={"wpe.weight": values}, dtype=None)
 
 
 def index(content: str) -> Harm:
@@ -89,14 +83,16 @@ def weight_map(content: object) -> Harm:
     return index(json.dumps({"weight_map": content}))
 
 
-def directory(folder: Path) -> None:
-    (folder / WEIGHTS).unlink()
-    (folder / WEIGHTS).mkdir()
-
-
 def only_pickle(folder: Path) -> None:
     (folder / WEIGHTS).unlink()
     (folder / "pytorch_model.bin").write_bytes(evil(folder))
+
+
+def shard_lacks_one(folder: Path) -> None:
+    names, shard = read_safetensors(folder / WEIGHTS)[0], "model-00001-of-00001.safetensors"
+    edit_header(folder / WEIGHTS, lambda header: header.update({"h.1.ln_9.weight": header.pop("h.1.ln_2.weight")}))
+    (folder / WEIGHTS).rename(folder / shard)
+    weight_map(dict.fromkeys([*names, "h.1.ln_9.weight"], shard))(folder)
 
 
 def shard_is_pickle(folder: Path) -> None:
@@ -106,56 +102,45 @@ def shard_is_pickle(folder: Path) -> None:
 
 BROKEN = {
     "truncated-data": (weights(lambda content: content[:-100]), NOT_WHOLE),
-    "truncated-header": (weights(lambda content: content[:100]), NOT_WHOLE),
-    "no-bytes": (put(WEIGHTS, b""), NOT_WHOLE),
-    "offsets-overlap": (
-        header(lambda h: h["wpe.weight"].update(data_offsets=h["wte.weight"]["data_offsets"])),
-        NOT_WHOLE,
-    ),
-    "offsets-backwards": (header(lambda h: h["wpe.weight"]["data_offsets"].reverse()), NOT_WHOLE),
-    "shape-not-its-bytes": (header(lambda h: h["wpe.weight"].update(shape=[POSITIONS, WIDTH + 1])), NOT_WHOLE),
-    "shape-overflows": (header(lambda h: h["wpe.weight"].update(shape=[2**40, 2**40])), NOT_WHOLE),
-    "dtype-unheard-of": (header(lambda h: h["wpe.weight"].update(dtype="Q7")), NOT_WHOLE),
+    "offsets-overlap": (positions(data_offsets=[0, 4 * POSITIONS * WIDTH]), NOT_WHOLE),
+    "shape-overflows": (positions(shape=[2**40, 2**40]), NOT_WHOLE),
+    "dtype-unheard-of": (positions(dtype="Q7"), NOT_WHOLE),
     "header-huge": (weights(lambda content: struct.pack("<Q", 2**62) + content[8:]), NOT_WHOLE),
-    "header-no-json": (put(WEIGHTS, struct.pack("<Q", 4) + b"[[[["), NOT_WHOLE),
     "header-empty": (
         put(WEIGHTS, struct.pack("<Q", 2) + b"{}"),
         "no tensor of the family 'gpt2'; it begins with none",
     ),
-    "nan": (spoiled("wpe.weight", np.nan), "wpe.weight in the checkpoint broken holds NaN or infinity"),
-    "infinity": (spoiled("h.1.ln_2.weight", -np.inf), "h.1.ln_2.weight in the checkpoint broken holds NaN or inf"),
+    "nan": (
+        position_table(np.full((POSITIONS, WIDTH), np.nan, np.float32)),
+        "wpe.weight in the checkpoint broken holds NaN or infinity",
+    ),
     "positions-too-wide": (
-        tensor("wpe.weight", np.zeros((POSITIONS, WIDTH + 1), np.float32)),
+        position_table(np.zeros((POSITIONS, WIDTH + 1), np.float32)),
         "the position_embedding, has the shape 64 x 25 where config.json asks for 64 x 24",
     ),
-    "integers": (tensor("wpe.weight", np.ones((POSITIONS, WIDTH), np.int32)), "is I32; the atlas reads F64, F32"),
+    "integers": (position_table(np.ones((POSITIONS, WIDTH), np.int32)), "is I32; the atlas reads F64, F32"),
     "no-config": (lambda folder: (folder / "config.json").unlink(), "The checkpoint broken has no config.json"),
     "config-not-json": (config("model_type: gpt2"), "config.json isn't valid JSON"),
-    "config-binary": (config(b"\x80\x04\x95"), "config.json can't be read"),
     "config-a-list": (config(json.dumps([config_of("gpt2")])), "must hold a JSON object, not list"),
     "config-deep": (config("[" * 200_000 + "]" * 200_000), "config.json isn't valid JSON"),
-    "config-endless-number": (config('{"n_embd": ' + "1" * 10_000 + "}"), "config.json isn't valid JSON"),
     "family-unknown": (
         sizes(model_type="mamba", vocab_size=None),
         "'mamba' is unknown; the atlas knows gpt2, openai-gpt, bert",
     ),
     "family-with-escapes": (sizes(model_type="\x1b[31m\x07"), "is unknown; the atlas knows gpt2"),
     "other-family": (config(json.dumps(config_of("bert"))), "has no tensor of the family 'bert'"),
-    "empty-folder": (
-        lambda folder: [path.unlink() for path in folder.iterdir()],
-        "The checkpoint broken has no config.json",
-    ),
-    "no-weights": (lambda folder: (folder / WEIGHTS).unlink(), "has no model.safetensors"),
+    "tokenizer-damaged": (put("tokenizer.json", "{"), "tokenizer"),
     "only-pickle": (only_pickle, "pytorch_model.bin is"),
     "pickle-in-disguise": (lambda folder: (folder / WEIGHTS).write_bytes(evil(folder)), NOT_WHOLE),
     "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin isn't a whole safetensors file"),
-    "directory": (directory, "has no model.safetensors"),
+    "shard-lacks-one": (
+        shard_lacks_one,
+        "h.1.ln_2.weight isn't in model-00001-of-00001.safetensors, which its index",
+    ),
     "index-not-json": (index("{"), "model.safetensors.index.json isn't valid JSON"),
-    "index-without-map": (index("{}"), "has no weight_map"),
     "map-a-list": (weight_map(["wpe.weight"]), "has no weight_map"),
     "map-leaves-the-folder": (weight_map({"wpe.weight": "../../etc/passwd"}), "has no weight_map"),
     "map-to-root": (weight_map({"wpe.weight": "/etc/passwd"}), "has no weight_map"),
-    "map-to-parent": (weight_map({"wpe.weight": ".."}), "has no .."),
     "map-to-nothing": (weight_map({"wpe.weight": "model-1-of-2.safetensors"}), "has no model-1-of-2.safetensors"),
     "map-to-endless-name": (weight_map({"wpe.weight": "x" * 5000}), "can't be read: File name too long"),
     "map-with-nul": (weight_map({"wpe.weight": "a\0b"}), "broken has no a"),
@@ -169,7 +154,7 @@ def test_a_broken_checkpoint_is_a_sentence_that_costs_nothing_else(atlas, unharm
     harm(folder)
     run = atlas("compute", "./broken")
     err = refused(run)
-    assert err.startswith("atlas: broken: ")
+    assert err.splitlines()[-1].startswith("atlas: broken: ")
     assert said in err
     assert run.out == ""
     assert not (folder / "unpickled").exists()
@@ -180,16 +165,6 @@ def test_pickle_would_have_run(tmp_path):
     only_pickle(write_checkpoint(tmp_path))
     pickle.loads((tmp_path / "pytorch_model.bin").read_bytes())
     assert (tmp_path / "unpickled").exists()
-
-
-def test_a_tensor_that_its_shard_lacks_is_a_sentence(atlas, project):
-    folder = write_checkpoint(project / "broken")
-    shard, names = folder / "model-00001-of-00001.safetensors", read_safetensors(folder / WEIGHTS)[0]
-    (folder / WEIGHTS).rename(shard)
-    weight_map(dict.fromkeys([*names, "h.1.ln_2.weight"], shard.name))(folder)
-    edit_header(shard, lambda h: h.update({"h.1.ln_9.weight": h.pop("h.1.ln_2.weight")}))
-    said = refused(atlas("compute", "./broken"))
-    assert f"h.1.ln_2.weight isn't in {shard.name}, which its index names." in said
 
 
 def test_layers_that_the_file_lacks_are_named(atlas, project):
@@ -216,7 +191,7 @@ def test_what_may_not_be_read_is_a_sentence(atlas, closed):
 
 
 def test_weights_gone_bad_leave_the_results_computed_from_them_before(atlas, unharmed):
-    spoiled("wpe.weight", np.nan)(unharmed / "good")
+    BROKEN["nan"][0](unharmed / "good")
     refused(atlas("compute", "good"))
 
 
@@ -231,28 +206,6 @@ def test_a_report_on_a_broken_checkpoint_is_a_sentence_and_the_old_report_stays(
     assert {path: path.read_text() for path in (project / "report").rglob("*.*") if path.is_file()} == old
 
 
-# To a terminal, a page, or a path, and those that are too long or no text.
-HOSTILE_NAMES = [
-    *("../nowhere", "../../etc/passwd", "/etc/passwd", "<script>alert(1)</script>", "a\x1b[31mb", "a\nb\r\x07"),
-    *("a\x00b", "", " ", "x" * 5000, "own--er/model", "\udcff"),
-]
-
-
-@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
-@pytest.mark.parametrize("command", ["compute", "show"])
-def test_a_name_that_is_no_model_is_a_sentence(atlas, unharmed, command, name):
-    run = atlas(command, name)
-    assert refused(run)
-    assert run.out == ""
-    assert sorted(path.name for path in unharmed.iterdir()) == ["good", "models.yml", "results"]
-
-
-def test_a_wrong_name_among_right_ones_stops_before_anything_is_computed(atlas, project):
-    shutil.rmtree(project / "results")
-    assert atlas("compute", "good", "nonsense").code == BAD_INPUT
-    assert not (project / "results").exists()
-
-
 def test_folders_with_hostile_names_become_slugs(atlas, project):
     write_checkpoint(project / "<img src=x onerror=alert(1)>")
     assert atlas("compute", "./<img src=x onerror=alert(1)>").code == 0
@@ -262,16 +215,6 @@ def test_folders_with_hostile_names_become_slugs(atlas, project):
     run = atlas("compute", f"./{name}")
     assert run.code == 0
     assert json.loads(atlas("show", "model", "--json").out)["model"]["source"]["place"] == "model-\ufffd"
-
-
-@pytest.mark.parametrize("command", ["compute", "models", "compute good", "show away"])
-def test_a_broken_registry_is_a_sentence(atlas, unharmed, command):
-    for content in (b"- [", b"\xff", b"- name: ../x\n  title: x"):
-        (unharmed / "models.yml").write_bytes(content)
-        assert "The registry models.yml " in refused(atlas(*command.split()))
-    (unharmed / "models.yml").unlink()
-    if " " not in command:  # a model that is named may be a folder or on the hub
-        assert "The registry models.yml " in refused(atlas(command))
 
 
 def test_a_folder_needs_no_registry_unless_one_is_named(atlas, project):

@@ -1,9 +1,13 @@
 """Settings, names and folders that can't be used are refused in a sentence, before anything is touched."""
 
+import shlex
+
 import pytest
 
+from generators.compute.results import LOCK
 from tests.checkpoints import write_checkpoint
-from tests.cli.conftest import BAD_INPUT, refused
+from tests.cli.conftest import BAD_INPUT, SOME_FAILED, refused
+from tests.torture.processes import files_in
 
 
 @pytest.mark.parametrize(
@@ -12,8 +16,6 @@ from tests.cli.conftest import BAD_INPUT, refused
         ("HF_ENDPOINT", "http://127.0.0.1:99999"),
         ("HF_ENDPOINT", "http://[::1"),
         ("HF_ENDPOINT", "huggingface"),
-        ("HF_HUB_ETAG_TIMEOUT", ""),
-        ("HF_HUB_DOWNLOAD_TIMEOUT", "-1"),
         ("ATLAS_CACHE_GB", "nan"),
         ("ATLAS_CACHE_GB", "-1"),
         ("ATLAS_CACHE_GB", "much"),
@@ -34,6 +36,11 @@ def test_infinitely_many_gigabytes_are_no_limit(atlas, monkeypatch, tmp_path):
     assert atlas("cache").code == 0
 
 
+# To a terminal, a page, or a path, and those that are too long or no text.
+HOSTILE_NAMES = [
+    *("../nowhere", "../../etc/passwd", "/etc/passwd", "<script>alert(1)</script>", "a\x1b[31mb", "a\nb\r\x07"),
+    *("a\x00b", "", " ", "x" * 5000, "own--er/model", "\udcff"),
+]
 REFUSED = {
     f"show {'[' * 100_000}": "An argument has 100,000 characters",
     f"cache --prune {'9' * 400}": "is no size",
@@ -43,16 +50,16 @@ REFUSED = {
     "report good -o models.yml": "is no report",
     "report nonsense": "'nonsense' is no model",
     "report ./nowhere": "no folder",
-    "render --site-src loop": "is a link to no folder",
     "cache": "is no folder; set HF_HUB_CACHE",
     "adopt nowhere": "no folder of results",
     "verify --results models.yml": "no folder of results",
     "adopt --results results/local": "can't be moved into itself",
     "show away": "compute them with: atlas compute away",
+    "compute ./new nonsense": "'nonsense' is no model",
     "compute goood": "'goood' is no model in models.yml (nearest: good)",
+    "compute good --results .": "which is no result",
     "compute good --only horoscope": "no finding 'horoscope'; there are position_scheme, helix",
     "compute good --only gain": "no finding 'gain' (nearest: gains",
-    "compute good --models-dir nowhere": "nowhere isn't there",
     "compute good --summary nowhere/s.json": "there is no such folder",
     "compute good --own-samples --only gains": "--only names none",
     "compute good --all": "Name models, or a --group, or --all",
@@ -62,18 +69,49 @@ REFUSED = {
     "compute ./good --family gpt": "no family 'gpt' (nearest: gpt2, ",
     "compute --family gpt2": "exactly one MODEL",
     "compute ./good away --family gpt2": "exactly one MODEL",
-    "compute good --memory 0": "--memory is a number of gigabytes above 0",
-    "compute good --scheduler tcp://127.0.0.1:1 --jobs 2": "--scheduler goes with neither",
+    "compute good --scheduler tcp://127.0.0.1:1 --jobs 2": "--scheduler goes with",
     **{f"{command} good --budget -3": "--budget" for command in ("compute", "build", "report")},
     **{f"{command} good --device abacus": "abacus" for command in ("compute", "build", "report")},
+    **{shlex.join([command, name]): "" for command in ("compute", "show") for name in HOSTILE_NAMES},
 }
+ALIASES = ["a0: &a0 [x,x,x,x,x,x,x,x,x]", *(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10))]
+NO_VALUES = ('!!int ""', '!!timestamp "x"', "!!bool maybe", ":".join(["59"] * 3000))
+REGISTRIES = (
+    *(b"- [", b"\xff", b"- name: ../x\n  title: x", b"- " * 300_000, b"- [" + b"1," * 2**19 + b"]"),
+    *(b"a: &a {x: 1}\nb: &b {<<: *a}", b"a: &a {x: 1}\nb: [" + b"*a, " * 201 + b"1]", "\n".join(ALIASES).encode()),
+    *(f"- {{name: {value}, title: A, sources: [{{folder: a}}]}}".encode() for value in NO_VALUES),
+)
+OF_FILES = [  # a file that is there, its content, a command, what it says
+    *(("models.yml", content, "models", "The registry models.yml ") for content in REGISTRIES),
+    *(("models.yml", b"- [", command, "The registry models.yml ") for command in ("compute", "render", "show away")),
+    ("models.yml", b"- {name: a, title: A, sources: [{folder: %s}]}" % (b"a" * 5000), "compute a", ""),
+    ("good/config.json", b'{"model_type": "%s"}' % (b"x" * 10**6), "compute good", ""),
+    *(
+        (f"there/good/{name}", b"", "compute good --results there", "which is no result")
+        for name in ("notes.txt", "a/1.jpg")
+    ),
+    *((f"{folder}/a", b"", "report good -o web", "no report") for folder in ("web", ".web.old", ".web.new")),
+    ("site/photos/1.jpg", b"", "render", "site/ holds something that is no site of MkDocs"),
+]
 
 
-@pytest.mark.parametrize("command", REFUSED)
-def test_what_cannot_be_meant_is_a_sentence(atlas, monkeypatch, unharmed, command):
+ROWS = [*((".cache", b"", command, said) for command, said in REFUSED.items()), *OF_FILES]
+
+
+@pytest.mark.parametrize(("name", "content", "command", "said"), ROWS, ids=range(len(ROWS)))
+def test_what_cannot_be_meant_is_a_sentence_and_every_file_stays(
+    atlas, monkeypatch, unharmed, name, content, command, said
+):
     (unharmed / "loop").symlink_to("loop")
+    write_checkpoint(unharmed / "new")
+    (unharmed / name).parent.mkdir(parents=True, exist_ok=True)
+    (unharmed / name).write_bytes(content)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(unharmed / "models.yml"))
-    assert REFUSED[command] in refused(atlas(*command.split()))
+    before = files_in(unharmed, LOCK)
+    run = atlas(*shlex.split(command))
+    assert said in refused(run, SOME_FAILED if run.code == SOME_FAILED and content else BAD_INPUT)
+    assert (run.out, len(run.err) < 10_000) == ("", True)
+    assert files_in(unharmed, LOCK) == before
 
 
 def test_pruning_removes_no_file_that_the_cache_did_not_name(atlas, monkeypatch, tmp_path):
@@ -105,12 +143,6 @@ def test_results_of_other_weights_of_one_name_are_said(atlas, tmp_path):
     for command in (("verify",), ("show", "same")):
         run = atlas(*command, *results)
         assert (run.code, "of different weights: channels and gains" in run.err) == (1, True)
-
-
-def test_aliases_of_aliases_cost_render_nothing(atlas, tmp_path):
-    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]", *(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10))]
-    (tmp_path / "models.yml").write_text("\n".join(lines))
-    assert atlas("render", "--registry", tmp_path / "models.yml", "--results", tmp_path / "none").code == BAD_INPUT
 
 
 def test_a_width_that_no_terminal_has_is_no_width(atlas, monkeypatch):

@@ -1,7 +1,6 @@
 """Damaged results are found and made again; a report takes the place of nothing else."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -37,6 +36,7 @@ def test_damaged_results_are_a_sentence_and_made_anew(atlas, project, harm, name
         assert "good: helix is computed again: The stored results" in again.err
         assert re.search(r"^good: computed helix; already stored: ", again.err, re.MULTILINE)
     assert results_of(project) == whole
+    assert atlas("verify").out == "All results in results/ are intact.\n"
 
 
 def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
@@ -112,30 +112,3 @@ def test_verify_names_everything_that_is_wrong(atlas, project):
         "results/headless has results but does not say of which model.",
     ]
     assert [re.sub(r"\.[0-9a-f]{16}\.npz", ".*.npz", line).removeprefix("atlas: ") for line in lines] == wrong
-
-
-@pytest.fixture
-def other(project) -> Path:
-    return shutil.copytree(project / "results", project / "other")
-
-
-def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
-    whole = results_of(project)
-    (project / "results" / "good" / "gains.json").unlink()
-    damage(the_arrays_of(project, "helix"), "bit")
-    run = atlas("adopt", "other")
-    assert (run.code, run.out, run.err) == (0, "Copied from other/: good/gains, good/helix\n", "")
-    assert results_of(project) == whole
-    assert atlas("verify").code == 0
-
-
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (["verify"], "All results in results/ are intact.\n"),
-        (["adopt", "results"], "Copied from results/: nothing\n"),
-    ],
-)
-def test_where_all_is_well_nothing_changes(atlas, unharmed, command, said):
-    run = atlas(*command)
-    assert (run.code, run.out, run.err) == (0, said, "")

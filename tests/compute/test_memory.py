@@ -13,14 +13,13 @@ from generators.compute.running import RunSettings
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, tensors_of, write_checkpoint
-from tests.compute import peaks
 from tests.compute.harness import opened_in
+from tests.conftest import ROOT
 from tests.runner.models import KINDS, write_tokenizer
 
 SIZES = Sizes(n_layer=2, n_head=2, d_model=32, n_ctx=64, vocab_size=3000)
 BY_NAME = {finding.name: finding for finding in FINDINGS}
 LARGER = Sizes(n_layer=2, n_head=8, d_model=512, n_ctx=256, vocab_size=30_000)
-MEASURED = ("channels", "token_svd")
 TOO_MUCH = 2.5  # times what is taken
 
 
@@ -73,12 +72,32 @@ def test_what_is_absent_needs_nothing_and_more_tokens_need_more(tmp_path):
     assert needs[1] - needs[0] == (300_000 - 3000) * (2048 + int(1.5 * 4) * 16)
 
 
-def test_it_is_enough_and_not_far_too_much(tmp_path):
-    found = list(peaks.of_all(write_checkpoint(tmp_path / "larger", sizes=LARGER), list(MEASURED)))
-    assert [line["finding"] for line in found] == list(MEASURED)
-    for line in found:
-        assert line["status"] == "computed"
-        assert line["peak"] < line["estimate"] < TOO_MUCH * line["peak"], line
+PEAK = """
+import sys
+from pathlib import Path
+from generators.compute.jobs import measure
+from generators.compute.plan import plan
+from generators.findings import FINDINGS
+from tests.compute.harness import opened_in
+from tests.torture.processes import most_memory
+
+folder = Path(sys.argv[1])
+opened = opened_in(folder, frequency="wordfreq")
+planned = plan(next(each for each in FINDINGS if each.name == sys.argv[2]), opened)
+opened.checkpoint.let_go()
+print(measure(planned, opened, folder, lambda done: None).record.status, most_memory())
+"""
+
+
+@pytest.mark.parametrize("name", ["channels", "token_svd"])
+def test_it_is_enough_and_not_far_too_much(tmp_path, name):
+    folder = write_checkpoint(tmp_path / "larger", sizes=LARGER)
+    estimate = memory.to_measure(BY_NAME[name], opened_in(folder, frequency="wordfreq"))
+    command = [sys.executable, "-c", PEAK, folder, name]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    status, peak = said.split()[-2:]
+    assert status == "computed"
+    assert int(peak) < estimate < TOO_MUCH * int(peak)
 
 
 # A worker of a cluster keeps what arrays leave, though Dask starts it so that it would give all of it back

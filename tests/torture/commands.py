@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -101,14 +101,18 @@ def all_equal(results: Path, sound: Path) -> None:
 # Commands
 
 
+def compute_only(place: Path, names: Iterable[str]) -> None:
+    only = [part for name in names for part in ("--only", name)]
+    where = ("--results", place / "results", "--registry", place / "models.yml")
+    atlas("compute", "--all", "--skip-runs", "--wait", "0", *only, *where)
+
+
 def compute(place: Path, rng: Random, findings: int = FINDINGS) -> None:
     """Verify, compute and show every model of a project. Raises SystemExit: with a sentence; or AssertionError."""
-    store, results = Store(place / "results", wait=0), ("--results", place / "results")
+    store = Store(place / "results", wait=0)
     if store.root.exists():
-        printed("verify", *results)
-    names = rng.choice(list(LIKELY), findings, replace=False, p=list(LIKELY.values()))
-    only = [part for name in names for part in ("--only", name)]
-    atlas("compute", "--all", "--skip-runs", "--wait", "0", *only, *results, "--registry", place / "models.yml")
+        printed("verify", "--results", store.root)
+    compute_only(place, rng.choice(list(LIKELY), findings, replace=False, p=list(LIKELY.values())))
     try:
         for model in load_registry(place / "models.yml").models:
             look_at_page(model, store, place)

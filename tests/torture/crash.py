@@ -11,19 +11,17 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from multiprocessing import get_context
-from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import psutil
-import typer
 import yaml
 
 from generators import findings as all_findings
@@ -32,8 +30,8 @@ from generators.compute.results import HOLDER, LOCK, Store
 from generators.compute.verify import verify
 from generators.site import build, report  # noqa: F401  # every module that looks at all findings
 from tests.checkpoints import SMALL, write_checkpoint
-from tests.nulls import today, write_record
-from tests.torture.processes import GIBI, NOTHING, Ended, Taken, atlas, files_in, in_all, in_child, survivors
+from tests.torture.attempts import Attempt, count_up
+from tests.torture.processes import GIBI, Ended, atlas, files_in, in_child
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "crash.json"
@@ -49,8 +47,18 @@ HALF = 4  # bytes that a file takes before the disk is full
 SECONDS, PATIENCE_S = 600, 20  # of CPU for a command; for what it started to end after it
 QUICK = "channels", "gains", "outliers", "position_scheme", "blurred", "position_reading", "token_svd", "zero_layer"
 FEW = tuple(finding for finding in all_findings.FINDINGS if finding.name in QUICK)
+MIXED = " are of different weights"  # not all are replaced yet
 LONG_AGO = "2020-01-01"  # so `adopt` takes what is new for better
 COMPUTE = ("compute", "./model", *(part for name in QUICK for part in ("--only", name)), "--results", "results")
+
+
+def survivors(session: int) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError, psutil.Error):
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
 
 
 def place(descriptor: int) -> Path:
@@ -108,13 +116,13 @@ class Command:
     folder: str = "results"
     before: tuple[tuple[str, str], ...] = ()
     stored: tuple[str, ...] = ("results",)
-    slow: bool = False
+    one_in: int = 1
 
 
 COMMANDS = {
     "compute over old results": Command(COMPUTE, before=(("old", "results"),)),
     "compute into an empty folder": Command(COMPUTE),
-    "compute --jobs 2": Command((*COMPUTE, "--jobs", "2"), before=(("old", "results"),), slow=True),
+    "compute --jobs 2": Command((*COMPUTE, "--jobs", "2"), before=(("old", "results"),), one_in=9),
     "adopt": Command(("adopt", "new", "--results", "results")),
     "adopt over old results": Command(("adopt", "new", "--results", "results"), before=(("old", "results"),)),
     "adopt of local results": Command(("adopt",), before=(("old", "results"), ("new", "results/local"))),
@@ -123,9 +131,9 @@ COMMANDS = {
         "out",
         (("old", "out/report/.results"),),
         ("out/report/.results", "out/.report.old/.results"),
-        slow=True,
+        one_in=9,
     ),
-    "render": Command(("render", "--results", "new"), ".", stored=("new",), slow=True),
+    "render": Command(("render", "--results", "new"), ".", stored=("new",), one_in=9),
 }
 
 
@@ -160,12 +168,6 @@ class World:
         assert not left, f"{len(left)} processes outlived the command"
         return ended
 
-    def undisturbed(self, command: Command) -> tuple[list[str], dict[str, bytes]]:
-        self.start(command)
-        ended = self.ran(command)
-        assert ended.code == 0, ended.said
-        return ended.gave, self.stored(command.stored)
-
     def stored(self, places: Iterable[str]) -> dict[str, bytes]:
         """Return what is stored of the model in the first place where it is, but for what belongs to the lock."""
         for folder in (self.project / place / "model" for place in places):
@@ -177,29 +179,32 @@ class World:
         """Raise AssertionError if something stored is lost, damaged, or neither old nor new."""
         there = [place for place in command.stored if (self.project / place).is_dir()]
         for place in there[:1]:  # the command was about to remove a later one
-            store = Store(self.project / place)
-            found = [record for name in store.finding_names("model") if (record := store.finding("model", name))]
-            mixed = store.of_different_weights("model", found) if command.before else None  # not all are replaced yet
-            assert [sentence for _, sentence in verify(store)] == ([mixed] if mixed else [])
+            wrong = [sentence for _, sentence in verify(Store(self.project / place))]
+            assert not [one for one in wrong if not command.before or MIXED not in one], wrong
         old, left = self.stored(source for source, _ in command.before), self.stored(command.stored)
         for name in (name for name in left if name.endswith(".json")):
             assert left[name] in (old.get(name), new.get(name)), f"{name} is neither old nor new"
         missing = {f"{name}.json" for name in ("model", *QUICK)} - {*left}
         assert not (command.before and missing), f"{missing} is gone"
 
-    def outcome(self, command: Command, new: dict[str, bytes], at: int, fault: str) -> tuple[str, Taken]:
-        """Let one step fail; return `killed`, `sentence` or `finished`, and what that took.
-
-        Raises AssertionError: something is lost.
-        """
-        self.start(command)
-        ended = self.ran(command, at, fault)
-        assert ended.is_sound or ended.signal in (signal.SIGKILL, signal.SIGXFSZ), ended.said
-        self.check_stored(command, new)
-        again = self.ran(command)
-        assert again.code == 0, again.said
-        assert self.stored(command.stored) == new, "the next run's results are others, or something is left behind"
-        return "killed" if ended.signal else "sentence" if ended.code else "finished", ended.taken
+    def attempt(self, name: str, new: dict[str, bytes], at: int, fault: str) -> Attempt:
+        """Let one step of a command fail; it `broke` if anything is lost."""
+        command, kind = COMMANDS[name], f"{name}: {fault}"
+        try:
+            self.start(command)
+            ended = self.ran(command, at, fault)
+            assert ended.is_sound or ended.signal in (signal.SIGKILL, signal.SIGXFSZ), ended.said
+            self.check_stored(command, new)
+            again = self.ran(command)
+            assert again.code == 0, again.said
+            assert self.stored(command.stored) == new, (
+                "the next run's results are others, or something is left behind"
+            )
+        except AssertionError as error:
+            print(f"--- {kind}, step {at}: {error}", flush=True)
+            return Attempt(kind, "broke")
+        outcome = "killed" if ended.signal else "sentence" if ended.code else "finished"
+        return Attempt(kind, outcome, ended.seconds, ended.memory)
 
 
 def world(project: Path) -> World:
@@ -218,41 +223,27 @@ def world(project: Path) -> World:
     return made
 
 
-def places(steps: Iterable[str]) -> list[tuple[int, str]]:
-    """Return every (step, fault) that can be tried on a run of these steps."""
-    numbered = list(enumerate(steps, 1))
-    return [(at, fault) for fault in FAULTS for at, kind in numbered if kind == "open" or "halfway" not in fault]
-
-
-def tried(part: int, parts: int, most: int, most_slow: int) -> list[tuple[str, str, Taken]]:
-    """Try one in PARTS of the faults, each in this process's own world; return what each is, came to and took."""
+def tried(part: int, parts: int, most: int) -> list[Attempt]:
+    """Try one in PARTS of the faults, in this process's own world."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         made = world(Path(folder))
         for name, command in COMMANDS.items():
-            steps, new = made.undisturbed(command)
-            possible = places(steps)
-            chosen = possible[:: max(1, -(-len(possible) // (most_slow if command.slow else most)))]
-            for at, fault in chosen[part::parts]:
-                try:
-                    what, taken = made.outcome(command, new, at, fault)
-                except AssertionError as error:
-                    what, taken = "broke", NOTHING
-                    print(f"--- {fault}, step {at}, {name}: {error}", flush=True)
-                found.append((f"{name}: {fault}", what, taken))
-            print(f"{name}: one in {parts} of {len(chosen)} faults tried, of {len(possible)}", flush=True)
+            made.start(command)
+            undisturbed = made.ran(command)
+            assert undisturbed.code == 0, undisturbed.said
+            numbered, new = list(enumerate(undisturbed.gave, 1)), made.stored(command.stored)
+            possible = [
+                (at, fault) for fault in FAULTS for at, kind in numbered if kind == "open" or "half" not in fault
+            ]
+            chosen = possible[:: -(-len(possible) * command.one_in // most)][part::parts]
+            found += [made.attempt(name, new, at, fault) for at, fault in chosen]
+            print(f"{name}: {len(chosen)} faults tried, of {len(possible)}", flush=True)
     return found
 
 
-def crash(most: int = 280, most_slow: int = 30, jobs: int = os.cpu_count() or 1, write: bool = False) -> None:
-    """Faults at MOST steps of each command, MOST_SLOW of those that take long; --write: into results/crash.json."""
-    begin, kinds = time.monotonic(), {}
+def crash(most: int = 280, jobs: int = os.cpu_count() or 1, write: bool = False) -> None:
+    """Faults at MOST steps of each command, or at fewer of those that take long; --write: into results/crash.json."""
     with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
-        given = repeat(jobs), repeat(most), repeat(most_slow)
-        found = [one for part in pool.map(tried, range(jobs), *given) for one in part]
-    for kind, what, _ in sorted(found, key=itemgetter(0)):
-        kinds.setdefault(kind, dict.fromkeys(("killed", "sentence", "finished", "broke"), 0))[what] += 1
-    if write:
-        write_record(RESULTS, {**today(), **in_all(begin, jobs, (taken for *_, taken in found)), "kinds": kinds})
-    if any(count["broke"] for count in kinds.values()):
-        raise typer.Exit(1)
+        parts = pool.map(tried, range(jobs), repeat(jobs), repeat(most))
+        count_up(RESULTS if write else None, chain.from_iterable(parts), ("killed", "sentence", "finished"), jobs)

@@ -145,10 +145,10 @@ def absurd_numbers(path: Path, rng: Random) -> None:
     write_tensors(tensors, path)
 
 
-def replace_file(path: Path, rng: Random) -> None:
+def replace_file(path: Path, rng: Random, kind: str | None = None) -> None:
     """Put something that is no file in its place."""
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    NO_FILES[one_of(list(NO_FILES), rng)](path)
+    NO_FILES[kind or one_of(list(NO_FILES), rng)](path)
 
 
 def damage_tree(node: Content, rng: Random) -> None:

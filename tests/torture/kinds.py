@@ -2,9 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,8 @@ from tests.checkpoints import WEIGHTS, Sizes, tensors_of, write_checkpoint
 from tests.torture import commands
 from tests.torture.costs import written
 from tests.torture.damage import (
-    FORMATS,
     HOSTILE,
-    Array,
+    NO_FILES,
     Random,
     absurd_numbers,
     damage_bytes,
@@ -36,6 +36,10 @@ from tests.torture.damage import (
 )
 
 SIZES = Sizes(n_layer=2, n_head=2, d_model=16, n_ctx=24, vocab_size=128)
+FEW = (1, 2, 3, 5, 17)
+ABSURD = [Sizes(n, heads, heads * width, *rest) for n, heads, width, *rest in product((1, 3), (1, 2), FEW, FEW, FEW)]
+MANY = ((200, 24, 128), (1, 10_000, 128), (1, 24, 40_000))  # layers, positions, tokens; `make large` times more
+LONG = [Sizes(layers, heads, 16, *rest) for (layers, *rest), heads in product(MANY, (1, 2, 4))]
 ENTRY = {"name": "tiny", "title": "Tiny", "sources": [{"folder": "tiny"}], "frequency": "counts", "notes": "Small."}
 SERIES = (
     {"name": "steps", "title": "Steps", "along": "step", "question": "When?"},
@@ -55,20 +59,15 @@ def one_model(place: Path) -> None:
 
 
 def series(place: Path) -> None:
-    """Write series of two models, which have a few results of the one, and records of their training."""
+    """Write series of two models, with a few results, and records of their training."""
     names = ["tiny-1", "tiny-2"]
     for name in names:
-        shutil.copytree(place.parent / "one" / "results" / "tiny", place / "results" / name)
-        for path in (place / "results" / name).glob("*.*"):
-            if path.name.split(".")[0] not in ("model", *IN_SERIES):
-                path.unlink()
-        for path in (place / "results" / name).glob("*.json"):
-            reseal(path, **{"name" if path.stem == "model" else "model": name})
-        (place / name).mkdir()
+        shutil.copytree(place.parent / "one" / "tiny", place / name)
         write_text(TRAINING, place / name / "training.json")
     write_text([ENTRY | {"name": name, "sources": [{"folder": name}]} for name in names], place / "models.yml")
     members = [{"model": name, "at": at} for at, name in enumerate(names)]
     write_text([one | {"members": members} for one in SERIES], place / "series.yml")
+    commands.compute_only(place, IN_SERIES)
     commands.render(place, np.random.default_rng(0))
 
 
@@ -103,22 +102,12 @@ def shards(folder: Path, rng: Random) -> None:
     write_checkpoint(folder, sizes=SIZES, shards=int(rng.integers(2, 5)))
 
 
-def for_torch(folder: Path) -> dict[str, torch.Tensor]:
-    """Take the tensors out of a folder."""
+def pickles(folder: Path, rng: Random) -> None:
     tensors = {name: torch.tensor(array) for name, array in load_file(folder / WEIGHTS).items()}
     (folder / WEIGHTS).unlink()
-    return tensors
-
-
-def pickles(folder: Path, rng: Random) -> None:
-    tensors = for_torch(folder)
     content = one_of((tensors, tensors, {"model": tensors}, [tensors], {"state_dict": {"model": tensors}}), rng)
     zipped = bool(rng.random() < 0.8)
     torch.save(content, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
-
-
-def zipped(folder: Path, rng: Random) -> None:
-    torch.save(for_torch(folder), folder / "pytorch_model.bin")
 
 
 def emptied(folder: Path) -> Path:
@@ -153,16 +142,8 @@ def ctranslate2(folder: Path, rng: Random) -> None:
     write_text([ENTRY | {"stack": stack}], folder.parent / "models.yml")
 
 
-def absurd_sizes(folder: Path, rng: Random) -> None:
-    few = (1, 2, 3, 5, 17)
-    layers, heads, width, positions, tokens = (one_of(options, rng) for options in ((1, 3), (1, 2), few, few, few))
-    write_checkpoint(emptied(folder), sizes=Sizes(layers, heads, heads * width, positions, tokens))
-
-
-def long_and_deep(folder: Path, rng: Random) -> None:
-    """Write many layers, positions or tokens. `make large` times more than this."""
-    layers, positions, tokens = one_of(((200, 24, 128), (1, 10_000, 128), (1, 24, 40_000)), rng)
-    write_checkpoint(emptied(folder), sizes=Sizes(layers, one_of((1, 2, 4), rng), 16, positions, tokens))
+def of_sizes(options: Sequence[Sizes]) -> Callable[[Path, Random], None]:
+    return lambda folder, rng: write_checkpoint(emptied(folder), sizes=one_of(options, rng))
 
 
 def another_family(folder: Path, rng: Random) -> None:
@@ -236,16 +217,18 @@ KINDS = {
     "registry": Kind(("models.yml",)),
     "shards": Kind((f"tiny/{WEIGHTS}.index.json", "tiny/model-*"), shards),
     "pickles": Kind(("tiny/pytorch_model.bin",), pickles),
-    "zip directories": Kind(("tiny/pytorch_model.bin",), zipped, (damage_directory,)),
+    "zip directories": Kind(("tiny/pytorch_model.bin",), pickles, (damage_directory,)),
     "nanoGPT": Kind(("tiny/ckpt.pt",), nanogpt),
     "TransformerLens": Kind((f"tiny/{WEIGHTS}", "tiny/cfg.json"), transformer_lens),
     "GGUF": Kind(("tiny/model.gguf",), gguf, BYTES),
     "GGUF's content": Kind(("tiny/model.gguf",), gguf, (damage_content,)),
     "CTranslate2": Kind(("tiny/model.bin",), ctranslate2, BYTES),
-    "absurd sizes": Kind((), absurd_sizes),
-    "long and deep models": Kind((), long_and_deep, one_in=10),
+    "absurd sizes": Kind((), of_sizes(ABSURD)),
+    "long and deep models": Kind((), of_sizes(LONG), one_in=10),
     "pipes and devices": Kind(
-        ("tiny/*", "results/tiny/*", "tiny/training.json"), ways=(replace_file,), use=commands.compute_all
+        ("tiny/*", "results/tiny/*", "tiny/training.json"),
+        ways=tuple(partial(replace_file, kind=kind) for kind in NO_FILES),
+        use=commands.compute_all,
     ),
     "stored results": Kind(("results/tiny/*.json",), use=commands.compute_all),
     "stored arrays": Kind(
@@ -280,25 +263,3 @@ def mutate(place: Path, kind: Kind, rng: Random, way: int | None = None) -> None
     (one_of(kind.ways, rng) if way is None else kind.ways[way])(path, rng)
     if path.is_file() and kind.sealed:
         reseal(path)
-
-
-def edited(pattern: str, name: str, change: Callable[[Array], Array]) -> Callable[[Path], None]:
-    """Return what changes one array of a file in a project."""
-
-    def edit(place: Path) -> None:
-        (path,) = place.glob(pattern)
-        read, write = FORMATS[path.suffix]
-        arrays = read(path)
-        arrays[name] = change(arrays[name])
-        write(arrays, path)
-        reseal(path)
-
-    return edit
-
-
-STORED = "results/tiny/channels.*.npz"
-BROKE = {  # the atlas, once
-    "a matrix of zeros": edited(f"tiny/{WEIGHTS}", "h.0.mlp.c_fc.weight", np.zeros_like),
-    "directions of one channel": edited(STORED, "right_singular_vectors", lambda array: array[:, :1]),
-    "text for means": edited(STORED, "position_mean", lambda array: np.array(HOSTILE[:3])),
-}

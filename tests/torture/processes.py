@@ -8,12 +8,11 @@ import re
 import resource
 import signal
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import psutil
@@ -26,26 +25,20 @@ SENTENCES = SENTENCE, "Usage: "  # or how it is used
 MOST_PRINTED = 100_000  # characters
 
 
-class Taken(NamedTuple):
-    """Seconds of CPU, and bytes of memory at the peak."""
-
-    seconds: float = 0.0
-    memory: int = 0
-
-
-NOTHING = Taken()
-
-
 @dataclass(frozen=True)
 class Ended:
-    """How a child process ended: by which signal (0: none), its exit code, what it printed, what `act` returned."""
+    """How a child process ended: by which signal (0: none), its exit code, what it printed, what `act` returned.
+
+    It took `seconds` of CPU, and `memory` in bytes at the peak.
+    """
 
     signal: int = 0
     code: int = 0
     said: str = ""
     gave: Any = None
     pid: int = 0
-    taken: Taken = NOTHING
+    seconds: float = 0.0
+    memory: int = 0
 
     @property
     def is_sound(self) -> bool:
@@ -73,10 +66,10 @@ def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
     with os.fdopen(receive, "rb") as pipe:
         told = pipe.read()
     _, status, used = os.wait4(pid, 0)
-    taken = Taken(round(used.ru_utime + used.ru_stime, 3), KIBI * used.ru_maxrss)
+    taken = {"pid": pid, "seconds": round(used.ru_utime + used.ru_stime, 3), "memory": KIBI * used.ru_maxrss}
     if told and not status:
-        return Ended(**{**json.loads(told), "pid": pid, "taken": taken})
-    return Ended(os.WTERMSIG(status), 1, f"ended by signal {os.WTERMSIG(status)}", pid=pid, taken=taken)
+        return Ended(**json.loads(told) | taken)
+    return Ended(os.WTERMSIG(status), 1, f"ended by signal {os.WTERMSIG(status)}", **taken)
 
 
 def _acted(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
@@ -96,13 +89,6 @@ def _acted(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
     return Ended(0, code, said.getvalue()[-2 * MOST_PRINTED :], gave)
 
 
-def in_all(begin: float, jobs: int, taken: Iterable[Taken]) -> dict[str, Any]:
-    """Return what a record says of all children since `begin`: the time that it took, and the most that one took."""
-    seconds, memory = map(max, zip(*taken, strict=True))
-    whole = {"seconds": round(time.monotonic() - begin), "processes": jobs}
-    return {"took": whole | {"longest_seconds": seconds, "most_bytes": memory}}
-
-
 def atlas(*arguments: object) -> None:
     """Run the command in this process. Raises SystemExit: it failed."""
     with mock.patch.object(sys, "argv", ["atlas", *map(str, arguments)]):
@@ -111,15 +97,6 @@ def atlas(*arguments: object) -> None:
         except SystemExit as end:
             if end.code:
                 raise
-
-
-def survivors(session: int) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(ProcessLookupError, psutil.Error):
-            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
 
 
 def most_memory() -> int:
