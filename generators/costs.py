@@ -158,13 +158,8 @@ def in_total(found: Sequence[Cost]) -> str:
     known = [cost for cost in found if cost.trouble is None]
     size, seconds = sum(cost.download or 0 for cost in known), sum(cost.seconds or 0 for cost in known)
     said = f"about {in_bytes(size)} to download and {in_hours(seconds)} on this machine"
-    closed = sum(cost.gated for cost in found if cost.trouble is not None)
-    others = len(found) - len(known) - closed
-    parts = [f"{closed} gated"] * bool(closed) + [f"{others} that can't be downloaded"] * bool(others)
-    apart = " and ".join(parts)
-    if found and not known:
-        return apart
-    return f"{said}, not counting {apart}" if parts else said
+    others = len(found) - len(known)
+    return f"{said}, not counting {others} that can't be downloaded" if others else said
 
 
 def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:

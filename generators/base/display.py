@@ -61,13 +61,14 @@ class Display:
 
     def say(self, worker: str, said: str | Progress) -> None:
         """Record what a worker says; complete lines are reported immediately, and once each."""
+        row = self.rows.get(worker)
         if isinstance(said, str) and "\n" in said:
             if said not in self._reported:  # another worker with the same model may have said it already
                 self._reported.add(said)
                 self.report(said.rstrip("\n"))
-        elif (row := self.rows.get(worker)) is not None and isinstance(said, str):
+        elif isinstance(said, str) and row is not None:
             row.said = said
-        elif row is not None:
+        elif isinstance(said, Progress) and row is not None:
             row.progress = said
 
     def end(self, worker: str) -> None:

@@ -47,11 +47,6 @@ T = TypeVar("T", bound=Record)
 class ResultsHeldError(AtlasError):
     """Another run writes a model's results, and waiting for it took too long."""
 
-    def __init__(self, name: str, wait: float) -> None:
-        super().__init__(
-            f"The results of {name} are being written by another run, and {wait:g} seconds were not enough."
-        )
-
 
 class FingerprintRecord(Record):
     made_from: str
@@ -241,7 +236,8 @@ class Store:
             try:
                 lock.acquire(timeout=wait)
             except Timeout:
-                raise ResultsHeldError(name, self.wait or 0) from None
+                waited = f"{self.wait or 0:g} seconds of waiting were not enough"
+                raise ResultsHeldError(f"The results of {name} are being written by another run: {waited}.") from None
         try:
             with _writing(folder):
                 sweep(folder)

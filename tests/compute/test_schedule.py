@@ -179,7 +179,7 @@ def test_waiting_too_long_for_one_model_costs_no_other(models, expected, tmp_pat
         found = without(stored(impatient.root), "model-1/")
     assert summary.failed == ["model-1"]
     [sentence] = summary.sentences
-    assert sentence.startswith("model-1: The results of model-1 are being written by another run, ")
+    assert sentence.startswith("model-1: The results of model-1 are being written by another run: ")
     assert found == without(expected, "model-1/")
 
 

@@ -3,8 +3,6 @@
 import io
 import json
 import os
-import subprocess
-import sys
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +12,6 @@ import pytest
 
 from generators import findings as all_findings
 from generators.base import npz as npz_files
-from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import read_limited
 from generators.checkpoint.checkpoint import open_checkpoint
@@ -31,7 +28,6 @@ from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import LONGEST_READABLE
 from tests.checkpoints import WEIGHTS, write_checkpoint
 from tests.compute.test_results import TINY, record_of
-from tests.conftest import ROOT
 from tests.torture.damage import NO_FILES, reseal
 from tests.toy_findings import toy
 
@@ -343,35 +339,6 @@ def test_results_that_are_no_folder_are_a_sentence(tmp_path, kind):
     NO_FILES[kind](tmp_path / "results")
     with pytest.raises(AtlasError, match="can't be written"), Store(tmp_path / "results").locked("tiny"):
         pass
-
-
-# Locks
-
-HOLDING = """
-import sys, time
-from pathlib import Path
-from generators.compute.results import Store
-with Store(Path(sys.argv[1])).locked("tiny"):
-    print("held", flush=True)
-    time.sleep(60)
-"""
-
-
-@pytest.fixture
-def held(store):
-    process = subprocess.Popen([sys.executable, "-c", HOLDING, str(store.root)], cwd=ROOT, stdout=subprocess.PIPE)
-    assert process.stdout.readline() == b"held\n"
-    yield process
-    process.kill()
-    process.wait()
-
-
-def test_the_wait_for_a_lock_is_said_and_ends(held, store, compute):
-    store.wait, reported = 0.2, []
-    with pytest.raises(AtlasError, match=r"another run, and 0\.2 seconds were not enough"):
-        compute(Display(reported.append))
-    assert held.poll() is None  # it still sleeps
-    assert any("waiting for another run" in line for line in reported)
 
 
 def test_where_everything_is_stored_no_lock_is_needed(store, compute, monkeypatch):

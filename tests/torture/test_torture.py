@@ -86,7 +86,7 @@ def test_kill_before_a_replacement_or_removal_of_a_file_loses_nothing(world, ste
     assert {world.outcome(crash.COMMANDS[OVER_OLD], new, at, "killed")[0] for at in moments[::4]} == {"killed"}
 
 
-def test_mark_that_can_t_be_removed_is_shown_in_a_sentence(world, steps):
+def test_file_that_can_t_be_removed_is_shown_in_a_sentence(world, steps):
     taken, new = steps[OVER_OLD]
     last = max(at for at, kind in enumerate(taken, 1) if kind == "remove")
     assert world.outcome(crash.COMMANDS[OVER_OLD], new, last, "disk full")[0] == "sentence"
