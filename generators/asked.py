@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from generators.base.errors import InputError
 from generators.base.nearest import nearest
 
 MOST_CHARACTERS = 10_000  # of an argument or a setting; a path has at most 4,096
+LEAST_ADDRESSES = 768 * 2**20  # bytes
 
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
@@ -64,12 +66,32 @@ def store(root: Path | None, wait: float | None = None) -> "Store":
     return Store(options.LOCAL, wait, under=options.RESULTS) if root is None else Store(root, wait)
 
 
+def addresses() -> int | None:
+    """Return how many bytes of addresses `ulimit -v` allows, None where it sets no limit."""
+    with suppress(ImportError):  # not on Windows
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        return None if soft == resource.RLIM_INFINITY else soft
+    return None
+
+
 def check_environment() -> None:
     """Check what libraries read or need when they are imported. Raises InputError: they could not be."""
     settings = [(name, os.environ.get(name, "")) for name in ("ATLAS_RESULTS", "ATLAS_REGISTRY")]
     for name, value in [*settings, *(("An argument", argument) for argument in sys.argv[1:])]:
         if len(value) > MOST_CHARACTERS:
             raise InputError(f"{name} has {len(value):,} characters, {MOST_CHARACTERS:,} at most.")
+    allowed = addresses()
+    if allowed is not None and allowed < LEAST_ADDRESSES:  # below it, some end the process and some never end
+        raise InputError(
+            f"`ulimit -v` allows {allowed >> 20} MiB of addresses; allow at least {LEAST_ADDRESSES >> 20} MiB, and "
+            "8 GiB to run models."
+        )
+    for name in ("HF_HUB_ETAG_TIMEOUT", "HF_HUB_DOWNLOAD_TIMEOUT"):
+        said = os.environ.get(name, "10")
+        if len(said) > 9 or not said.strip().isdecimal():
+            raise InputError(f"{name} is a number of seconds, such as 10, not {said[:80]!r}.")
     said = os.environ.get("HF_ENDPOINT", "")
     if not said:
         return

@@ -352,8 +352,12 @@ def main() -> None:
             at = error.filename2 or error.filename  # what is copied comes first
             terminal.sentence(f"{str(at)[-80:] if at else 'The output'} can't be written or read: {error.strerror}.")
         sys.exit(SOME_FAILED)
-    except MemoryError:
-        terminal.sentence("The memory does not suffice.")
+    except (MemoryError, ImportError, RuntimeError, SystemError) as error:
+        limit = asked.addresses()
+        if limit is None and not isinstance(error, MemoryError):
+            raise
+        allowed = "" if limit is None else f" `ulimit -v` allows {limit >> 20} MiB of addresses; allow 8 GiB."
+        terminal.sentence(f"The memory does not suffice.{allowed}")
         sys.exit(SOME_FAILED)
 
 

@@ -33,6 +33,7 @@ from generators.findings.inputs import RUN
 TRIES = 2  # attempts per job whose worker dies
 PATIENCE_S = 0.2  # interval for showing what workers say and for retrying locks
 HERE = Choice()
+WITHOUT_RUN_S = 3.0  # assumed time of a finding that doesn't run the model, until one is done
 AND_NOW = "What was measured is stored; the same command goes on."
 Findings = Sequence[Finding[Any]]
 
@@ -268,7 +269,16 @@ class Scheduler:
         run.ready = deque(sorted(run.ready, key=_passes))
         if len(self._workers.names()) > 1:
             run.ready.rotate()
-        run.tally.findings = len(run.findings)
+        self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
+
+    def _expect(self, run: ModelRun, left: Findings) -> None:
+        runs = frozenset(finding.name for finding in left if RUN in finding.needs)
+        budget = self._settings.budget_s
+        run.tally.findings, run.tally.runs = len(run.findings), runs
+        run.tally.left = {
+            finding.name: budget * jobs.part_of_budget(finding) if finding.name in runs else WITHOUT_RUN_S
+            for finding in left
+        }
 
     def _take_stored(self, run: ModelRun, known: reconcile.Reconciled) -> None:
         for name, record in known.stored.items():

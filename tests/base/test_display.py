@@ -24,39 +24,37 @@ def gpt2(**fields) -> Tally:
 
 def test_one_line_says_which_model_of_how_many_which_finding_and_for_how_long():
     lines = []
-    shown, tally = Display(lines.append), gpt2()
+    shown, tally = Display(lines.append, lambda: 0.0), gpt2()
     shown.begin("1", tally, "opening", measures=False)
     shown.tell()
     shown.say("1", "openai/gpt2: reading from the hub: 4.0 MB of 10.0 MB")
     shown.tell()
     shown.end("1")
-    tally.findings, tally.done = 31, 12
+    tally.findings, tally.done, tally.left = 31, 12, {"attention": 60.0, "helix": 120.0}
     shown.begin("1", tally, "attention")
     shown.tell()
     shown.tell()  # nothing has changed
-    shown.say("1", Progress(0.1, 180.0))
-    shown.tell()
     assert lines == [
         "gpt2 (2 of 7): opening",
         "gpt2 (2 of 7): openai/gpt2: reading from the hub: 4.0 MB of 10.0 MB",
-        "gpt2 (2 of 7): attention, 12 of 31 findings",
-        "gpt2 (2 of 7): attention (about 3 min left), 12 of 31 findings",
+        "gpt2 (2 of 7): attention, 12 of 31 findings, about 3 min left",
     ]
 
 
 def test_several_workers_are_in_one_line_by_model():
     lines = []
-    shown, tally = Display(lines.append), gpt2(findings=31, done=12)
+    shown, tally = Display(lines.append, lambda: 0.0), gpt2(findings=31, done=12)
+    tally.left = {"attention": 200.0, "helix": 200.0, "gains": 200.0}
     shown.begin("1", tally, "attention")
     shown.begin("2", Tally("bert", 3, 7), "opening", measures=False)
     shown.begin("3", tally, "helix")
     shown.tell()
-    assert lines == ["gpt2 (2 of 7): attention, helix, 12 of 31 findings; bert (3 of 7): opening"]
+    assert lines == ["gpt2 (2 of 7): attention, helix, 12 of 31 findings, about 5 min left; bert (3 of 7): opening"]
 
 
 def test_of_one_model_alone_no_number_is_said_and_that_it_waits_once():
     lines = []
-    shown = Display(lines.append)
+    shown = Display(lines.append, lambda: 0.0)
     shown.begin("1", Tally("gpt2"), "opening", measures=False)
     assert shown.in_words() == "gpt2: opening"
     shown.end("1")
@@ -66,9 +64,30 @@ def test_of_one_model_alone_no_number_is_said_and_that_it_waits_once():
     assert lines == ["gpt2: waiting for another run to finish with its results"]
 
 
+def test_the_time_left_is_learned_from_findings_of_the_same_kind():
+    now, left = [0.0], {"stream": 100.0, "heads": 100.0, "gains": 3.0, "helix": 3.0}
+    shown = Display(lambda line: None, lambda: now[0])
+    tally = gpt2(findings=4, left=left, runs=frozenset({"stream", "heads"}))
+    assert [tally.seconds_of(finding) for finding in left] == [100.0, 100.0, 3.0, 3.0]
+    shown.begin("1", tally, "stream")
+    now[0] = 20.0
+    shown.end("1")
+    assert tally.seconds_of("heads") == 20.0
+    assert tally.seconds_of("gains") == 3.0
+    shown.begin("1", tally, "gains")
+    now[0] = 140.0
+    shown.end("1")
+    assert tally.seconds_of("helix") == 120.0
+    tally.done = 2
+    shown.begin("1", tally, "heads")
+    assert shown.in_words() == "gpt2 (2 of 7): heads, 2 of 4 findings, about 2 min left"
+    shown.say("1", Progress(0.1, 180.0))  # it knows better
+    assert shown.in_words() == "gpt2 (2 of 7): heads, 2 of 4 findings, about 5 min left"
+
+
 def test_the_table_has_a_row_for_each_job_and_the_time_that_is_left():
     lines = []
-    shown, tally = TableDisplay(lines.append), gpt2(findings=30, done=10)
+    shown, tally = TableDisplay(lines.append), gpt2(findings=30, done=10, left={"heads": 60.0})
     shown.begin("1", tally, "heads")
     shown.begin("2", Tally("bert", 3, 7), "opening", measures=False)
     shown.say("1", Progress(0.1, 180))
@@ -76,7 +95,7 @@ def test_the_table_has_a_row_for_each_job_and_the_time_that_is_left():
     [row] = [line for line in text.splitlines() if "gpt2" in line and "heads" in line]
     assert "gpt2 (2 of 7)" in row and "computing" in row and "about 3 min left" in row
     assert "s so far" in next(line for line in text.splitlines() if "opening" in line)
-    assert "gpt2 (2 of 7), 10 of 30 findings" in text
+    assert "gpt2 (2 of 7), 10 of 30 findings, about 3 min left" in text
     assert lines == []
     shown.end("1")
     assert "gpt2" not in drawn(shown)

@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from generators.base import allocation
-from generators.compute import memory
+from generators.compute import executors, memory
 from generators.compute.running import RunSettings
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
@@ -81,12 +81,12 @@ def test_it_is_enough_and_not_far_too_much(tmp_path):
         assert line["peak"] < line["estimate"] < TOO_MUCH * line["peak"], line
 
 
-# What arrays leave is kept, also where Dask starts a process so that it would give all of it back
+# A worker of a cluster keeps what arrays leave, though Dask starts it so that it would give all of it back
 
 FAULTS = """
 import resource
 import numpy as np
-from generators.base import allocation
+from generators.compute import executors
 {before}
 np.ones(500_000).sum()
 first = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -105,10 +105,10 @@ def faults(before: str) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is about glibc's malloc")
 def test_pages_are_kept():
-    assert faults("") > 10 * faults("allocation.keep_freed_memory(2**25)")
+    assert faults("") > 10 * faults("executors._context()")
 
 
 def test_another_c_library_is_no_trouble(monkeypatch):
     monkeypatch.setattr(allocation.ctypes, "CDLL", lambda name: object())
-    allocation.keep_freed_memory(2**25)
+    executors._context.__wrapped__()
     allocation.give_back_freed_memory()

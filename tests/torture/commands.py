@@ -38,7 +38,7 @@ FEW, FINDINGS = 100, 2  # draws of surrogates: as many as a percentile needs; fi
 SHARES = {name: 1 / 3 if name in ("helix", "attention") else 1 for name in ON_WEIGHTS}  # two take most of the time
 LIKELY = {name: share / sum(SHARES.values()) for name, share in SHARES.items()}
 MARKS = "<script>alert", "\u202e", "\x1b"
-HUB = "HF_ENDPOINT", "HF_HOME", "HF_TOKEN", "HF_HUB_OFFLINE"
+HUB = "HF_ENDPOINT", "HF_HOME", "HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT"
 SETTINGS = (
     *("ATLAS_MODELS", "ATLAS_RESULTS", "ATLAS_REGISTRY", "ATLAS_CACHE", "ATLAS_CACHE_GB", "SITE_URL", "REPO_URL"),
     *("SOURCE_DATE_EPOCH", "COLUMNS", "TERM", "LANG", "HOME", "TMPDIR", "OMP_NUM_THREADS"),

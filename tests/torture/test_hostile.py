@@ -3,6 +3,9 @@
 import io
 import json
 import os
+import resource
+import subprocess
+import sys
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
@@ -253,6 +256,28 @@ def test_command_refuses_with_a_sentence_and_every_file_stays(tmp_path, atlas, f
     assert 0 < len(run.err) < 10_000
     assert before == {path: path.read_bytes() for path in before}
     assert list(tmp_path.rglob("*.npz")) == []
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        *((mib << 20, "ulimit -v") for mib in (150, 230, 700)),
+        (800 << 20, ""),
+    ],
+)
+def test_too_few_addresses_are_a_sentence(tmp_path, folder, amount, said):
+    (tmp_path / "models.yml").write_text("[]")
+    run = subprocess.run(
+        [sys.executable, "-m", "generators.cli", *COMPUTE, "r"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (amount, amount)),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert "Traceback" not in run.stderr
+    assert run.returncode == (2 if said else 0) and said in run.stderr
 
 
 # Stored results
