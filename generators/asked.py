@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from generators.findings.contract import Finding
 
 
-def executors(jobs: int, scheduler: str | None, memory: float | None) -> "Choice":
-    from generators.compute.executors import chosen
+def executors(jobs: int, scheduler: str | None = None) -> "Choice":
+    from generators.compute.executors import Choice
 
-    return chosen(jobs, scheduler, memory)
+    if scheduler is not None and jobs != 1:
+        raise InputError("--scheduler goes without --jobs: the cluster has its own workers.")
+    return Choice(jobs, scheduler)
 
 
 def run_settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
@@ -146,10 +148,10 @@ def _by_name(models: "Sequence[Model]") -> "dict[str, Model]":
     return first
 
 
-def places(models_dir: list[Path] | None, offline: bool) -> "Places":
+def places(offline: bool) -> "Places":
     from generators.checkpoint.sources import Hub, Places
 
-    folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
+    folders = [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
     for folder in folders:
         if not folder.is_dir():
             raise InputError(f"The models folder {folder} isn't there.")

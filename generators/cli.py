@@ -15,6 +15,7 @@ from generators import asked, options
 from generators.base import terminal
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import progress
+from generators.base.sentences import many
 from generators.base.text import number
 
 if TYPE_CHECKING:
@@ -51,19 +52,13 @@ MODEL is a name in models.yml (`gpt2`), a folder with config.json and model.safe
 @app.command()
 def build(
     models: options.Models = None,
-    models_dir: options.ModelsDir = None,
     results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    site_src: options.SiteSource = options.DEFAULT_SOURCE,
     budget: options.Budget = options.DEFAULT_BUDGET,
     device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
-    family: options.Family = None,
     offline: options.Offline = False,
-    wait: options.Wait = None,
     jobs: options.Jobs = 1,
-    scheduler: options.Scheduler = None,
-    memory: options.Memory = None,
 ) -> None:
     """Build the site into `site/`, and compute missing results of models whose weights are on this machine.
 
@@ -72,25 +67,21 @@ def build(
     failed, and the rest was built; exit 2: an input can't be used.
     """
     known, settings = asked.registry(registry), asked.run_settings(budget, device, skip_runs)
-    choice, store = asked.executors(jobs, scheduler, memory), asked.store(results, wait)
-    places = asked.places(models_dir, offline)
-    chosen = asked.named_models(models, known, family) if models else asked.models_here(known, places)
-    sentences = _make_site(registry, store, site_src) if not models else []
-    summary = _compute(chosen, places, store, replace(settings, keep_outdated=True), choice, named=bool(models))
+    places, store = asked.places(offline), asked.store(results)
+    chosen = asked.named_models(models, known) if models else asked.models_here(known, places)
+    sentences = _make_site(registry, store) if not models else []
+    settings = replace(settings, keep_outdated=True)
+    summary = _compute(chosen, places, store, settings, asked.executors(jobs), named=bool(models))
     if models or summary.has_news:
-        sentences = _make_site(registry, store, site_src, summary.unavailable)
-    if summary.outdated:
-        from generators.costs import of_outdated
-
-        terminal.line(of_outdated(summary.outdated, models or (), places, settings))
-    _say_what_is_left(known, store, places, settings)
+        sentences = _make_site(registry, store, summary.unavailable)
+    for line in (*summary.outdated_in_words(), *_what_is_left(known, store)):
+        terminal.line(line)
     _exit(_code(summary), sentences)
 
 
 @app.command()
 def compute(
     models: options.Models = None,
-    models_dir: options.ModelsDir = None,
     results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     counts: options.Counts = None,
@@ -106,7 +97,6 @@ def compute(
     wait: options.Wait = None,
     jobs: options.Jobs = 1,
     scheduler: options.Scheduler = None,
-    memory: options.Memory = None,
     summary_file: options.SummaryFile = None,
 ) -> None:
     """Compute the findings of models and store them; stored results are not computed again.
@@ -114,10 +104,10 @@ def compute(
     Nothing is downloaded unless a MODEL, --group or --all is given; `atlas plan` shows the cost beforehand.
     """
     known, settings = asked.registry(registry, named=bool(models)), asked.run_settings(budget, device, skip_runs)
-    places = asked.places(models_dir, offline)
+    places = asked.places(offline)
     chosen = asked.asked_models(models, known, family, group, everything=everything)
     chosen = chosen or asked.models_here(known, places)
-    choice = asked.executors(jobs, scheduler, memory)
+    choice = asked.executors(jobs, scheduler)
     if counts is not None:
         chosen = asked.with_counts(models, chosen, counts)
     if own_samples:
@@ -135,34 +125,26 @@ def compute(
 
 
 @app.command()
-def render(
-    results: options.Results = None,
-    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    site_src: options.SiteSource = options.DEFAULT_SOURCE,
-) -> None:
+def render(results: options.Results = None, registry: options.RegistryFile = options.DEFAULT_REGISTRY) -> None:
     """Build the site from stored results only; needs no weights."""
-    _exit(0, _make_site(registry, asked.store(results), site_src))
+    _exit(0, _make_site(registry, asked.store(results)))
 
 
 @app.command()
 def plan(
     models: options.Models = None,
-    models_dir: options.ModelsDir = None,
     results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    budget: options.Budget = options.DEFAULT_BUDGET,
-    device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
-    family: options.Family = None,
     group: options.Group = None,
     offline: options.Offline = False,
 ) -> None:
     """Show the cost of computing models: download, memory, time. Reads only configs and headers."""
     from generators import costs
 
-    known, settings = asked.registry(registry, named=bool(models)), asked.run_settings(budget, device, skip_runs)
-    places, store = asked.places(models_dir, offline), asked.store(results)
-    chosen = asked.asked_models(models, known, family, group, everything=False) or known.models
+    known, places, store = asked.registry(registry, named=bool(models)), asked.places(offline), asked.store(results)
+    settings = asked.run_settings(options.DEFAULT_BUDGET, options.DEFAULT_DEVICE, skip_runs)
+    chosen = asked.asked_models(models, known, None, group, everything=False) or known.models
     with progress() as tell:
         found = []
         for number, cost in enumerate(costs.costs(chosen, places, settings), 1):
@@ -179,7 +161,6 @@ def report(
         Path,
         typer.Option("--output", "-o", metavar="DIR", help="Where to write the report; an existing one is replaced."),
     ] = Path("report"),
-    models_dir: options.ModelsDir = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     budget: options.Budget = options.DEFAULT_REPORT_BUDGET,
     device: options.Device = options.DEFAULT_DEVICE,
@@ -198,7 +179,7 @@ def report(
     known = asked.registry(registry, named=True)
     chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
     usual = FEW_JOBS if settings.device == "cpu" else 1  # each process would load the model on the GPU
-    places, choice = asked.places(models_dir, offline), asked.executors(jobs or usual, None, None)
+    places, choice = asked.places(offline), asked.executors(jobs or usual)
     how_long = partial(costs.of_report, chosen, places, settings)
     sentences = write_report(chosen, places, output, settings, choice, how_long)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
@@ -328,7 +309,6 @@ def count_tokens(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Threads; by default, one per core.")
     ] = None,
-    models_dir: options.ModelsDir = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     offline: options.Offline = False,
 ) -> None:
@@ -342,7 +322,7 @@ def count_tokens(
     from generators.tokens import counting
     from generators.tokens.corpus import TextCorpus, open_sources
 
-    chosen, places = find_model(model, asked.registry(registry, named=True)), asked.places(models_dir, offline)
+    chosen, places = find_model(model, asked.registry(registry, named=True)), asked.places(offline)
     files = locate(chosen, places.models_dirs, places.hub)
     tokenizer = counting.tokenizer_of(files, size := counting.vocabulary_size(files, chosen.family))
     text = TextCorpus(open_sources(corpus, offline=offline), tokenizer, size)
@@ -401,25 +381,20 @@ def _code(summary: "Summary") -> int:
     return BAD_INPUT if summary.bad_input else SOME_FAILED if summary.failed else 0
 
 
-def _make_site(
-    registry: Path, store: "Store", source: Path, unavailable: dict[str, str] | None = None
-) -> Sequence[str]:
+def _make_site(registry: Path, store: "Store", unavailable: dict[str, str] | None = None) -> Sequence[str]:
     from generators.site.make import make_site
 
-    site, sentences = make_site(registry, asked.registry, store, source, unavailable or {})
+    site, sentences = make_site(registry, asked.registry, store, unavailable or {})
     terminal.line(f"The site is in {site}/; view it with: atlas serve")
     return sentences
 
 
-def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", settings: "RunSettings") -> None:
-    if left := [model for model in registry.models if not store.has_model(model.name)]:
-        from generators.base.cache import Cache
-        from generators.costs import said_of
-        from generators.site.build_cache import Workshop
-
-        with progress() as tell:
-            said = said_of(left, places, settings, Cache(Workshop().cache / "costs"), tell)
-        terminal.line(said)
+def _what_is_left(registry: "Registry", store: "Store") -> Sequence[str]:
+    left = [model.name for model in registry.models if not store.has_model(model.name)]
+    if not left:
+        return ()
+    count = f"{many(len(left), 'model')} {'is' if len(left) == 1 else 'are'} not computed"
+    return (f"{count}; `atlas plan` says what each takes, and `atlas compute {left[0]}` computes one.",)
 
 
 def _exit(code: int, sentences: Sequence[str] = ()) -> None:

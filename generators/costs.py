@@ -7,11 +7,9 @@ guess: of one thread, which runs a model as fast as this machine multiplies matr
 
 import time
 import timeit
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cache
 from math import ceil, prod
 
@@ -20,10 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from generators import findings as all_findings
 from generators.base.architecture import Architecture
-from generators.base.cache import Cache, key
-from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
-from generators.base.progress import Report, in_bytes, in_minutes
-from generators.base.sentences import many
+from generators.base.errors import InputError, WeightsUnavailableError
+from generators.base.progress import in_bytes, in_minutes
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
@@ -45,7 +41,6 @@ FEWEST_RUNS, FEWEST_ROTATING = 900, 1280
 # Prompts that ask to repeat tokens: of 4 in 100 tokens and of some others, in three forms; tokens run for each.
 ASKED_SHARE, ASKED, FORMS, PROMPT = 0.04, 280, 3, 6
 SIDE, TRIES, SHARE = 1024, 5, 0.7  # speed test: matrix size, repetitions; share of it that runs reach
-HOURLY = "%Y-%m-%d %H"  # key of an hour: an unreachable hub is asked again once per hour
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
 
@@ -112,20 +107,6 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
     )
 
 
-def of_findings(model: Model, names: Sequence[str], places: Places, settings: RunSettings) -> float:
-    try:
-        files = locate(model, places.models_dirs, places.hub)
-        opened = Opened(model, files, open_checkpoint(files, model.family, compare=False), settings)
-    except (InputError, WeightsUnavailableError):
-        return 0.0
-    a = opened.checkpoint.architecture
-    passes = sum(finding.passes for finding in FINDINGS)
-    weights = [finding for finding in FINDINGS if RUN not in finding.needs]
-    each = {finding.name: _of_weights(a) / len(weights) for finding in weights}
-    runs = 0.0 if settings.skip else _of_runs(a, *_numbers(files), settings) / passes
-    return sum(each.get(finding.name, runs * finding.passes) for finding in FINDINGS if finding.name in names)
-
-
 def _of_weights(a: Architecture) -> float:
     return BASE_S + TOKENS_S * (a.vocab_size or 0) ** 2 * a.d_model + BLOCKS_S * a.n_layer * a.d_model**3
 
@@ -177,56 +158,8 @@ def in_total(found: Sequence[Cost]) -> str:
     known = [cost for cost in found if cost.trouble is None]
     size, seconds = sum(cost.download or 0 for cost in known), sum(cost.seconds or 0 for cost in known)
     said = f"about {in_bytes(size)} to download and {in_hours(seconds)} on this machine"
-    closed = sum(cost.gated for cost in found if cost.trouble is not None)
-    others = len(found) - len(known) - closed
-    parts = [f"{closed} gated"] * bool(closed) + [f"{others} that can't be downloaded"] * bool(others)
-    apart = " and ".join(parts)
-    if found and not known:
-        return apart
-    return f"{said}, not counting {apart}" if parts else said
-
-
-def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cache: Cache, report: Report) -> str:
-    """Return the cost of models not computed, in words. The hub is asked once, or hourly if it didn't answer."""
-    asked = [key(hour, settings, *map(repr, models)) for hour in ("", f"{datetime.now(UTC):{HOURLY}}")]
-    stored = next((said for name in asked if (said := cache.get(name)) is not None), None)
-    if stored is None:
-        report("asking the hub what the other models take")
-        found = list(costs(models, places, settings))
-        stored = what_is_left(found, places.hub.out_of_reach()).encode()
-        with suppress(AtlasError):
-            cache.put(asked[all(cost.download is None for cost in found)], stored)
-    cache.drop_unused()
-    return stored.decode()
-
-
-def of_outdated(
-    outdated: Mapping[Model, Sequence[str]], named: Sequence[str], places: Places, settings: RunSettings
-) -> str:
-    findings = list(dict.fromkeys(name for names in outdated.values() for name in names))
-    seconds = sum(of_findings(model, names, places, settings) for model, names in outdated.items())
-    return (
-        f"Results of {many(len(outdated), 'model')} are of an older version of {', '.join(findings)} and are shown "
-        f"until they are computed anew ({in_hours(seconds)}):  atlas compute {' '.join(named)}"
-    ).rstrip()
-
-
-def what_is_left(found: Sequence[Cost], unreachable: str | None = None) -> str:
-    known = [cost for cost in found if cost.seconds is not None]
-    count = f"{len(found)} models are not computed." if len(found) > 1 else "One model is not computed."
-    if not known:
-        why = unreachable or (found[0].trouble or "").rstrip(".")
-        return f"{count} What that takes isn't known now: {why}.\n  one of them   atlas compute {found[0].model.name}"
-    one = known[0]
-    took = f"{in_bytes(one.download or 0)}, {in_hours(one.seconds or 0)}"
-    return "\n".join(
-        [
-            f"{count} Nothing is downloaded unless you name a model.",
-            f"  one of them   {took}:  atlas compute {one.model.name}",
-            f"  all of them   {in_total(found)}:  atlas compute --all",
-            "  each of them  atlas plan",
-        ]
-    )
+    others = len(found) - len(known)
+    return f"{said}, not counting {others} that can't be downloaded" if others else said
 
 
 def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:

@@ -10,14 +10,6 @@ Models = Annotated[
         help="Names (of models or series), folders or hub ids; default: all whose weights are on this machine.",
     ),
 ]
-ModelsDir = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="DIR",
-        help="A folder with a sub-folder of the model's name, searched before anything is downloaded; repeatable. "
-        "Default: $ATLAS_MODELS, separated as in $PATH.",
-    ),
-]
 
 
 def _named_folder(text: str) -> Path:
@@ -36,7 +28,6 @@ Results = Annotated[
     ),
 ]
 RegistryFile = Annotated[Path, typer.Option(metavar="FILE", envvar="ATLAS_REGISTRY", help="The registry of models.")]
-SiteSource = Annotated[Path, typer.Option(metavar="DIR", help="The folder of hand-written pages.")]
 
 Wait = Annotated[
     float | None,
@@ -80,12 +71,6 @@ Scheduler = Annotated[
         help="Compute on the workers of this Dask cluster (`tcp://host:8786`) and store results here.",
     ),
 ]
-Memory = Annotated[
-    float | None,
-    typer.Option(
-        metavar="GB", help="Memory for all processes together; jobs that need more wait. Default: free memory."
-    ),
-]
 
 Counts = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Token counts, as `atlas count-tokens` writes them.")
@@ -121,4 +106,3 @@ DEFAULT_DEVICE = "cpu"
 RESULTS = Path("results")  # tracked by git
 LOCAL = RESULTS / "local"  # computed here, ignored by git
 DEFAULT_REGISTRY = Path("models.yml")
-DEFAULT_SOURCE = Path("site_src")

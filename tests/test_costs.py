@@ -8,7 +8,7 @@ import pytest
 
 from generators import costs
 from generators.checkpoint.registry import FolderSource, HubSource, Model
-from generators.checkpoint.sources import Hub, Places, ranged
+from generators.checkpoint.sources import Places, ranged
 from generators.compute.results import Store
 from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
@@ -87,28 +87,8 @@ def test_what_is_run_in_any_case_is_what_times_are_reckoned_with(place, tmp_path
 def test_sums_say_what_they_leave_out(published):
     known = costs.Cost(published, 2_000_000_000, 10**9, 3 * 3600)
     away = costs.Cost(published, trouble="The model hub can't be reached.")
-    gated = costs.Cost(published, gated=True, trouble="Its owner grants access.")
     assert costs.in_total([known]) == "about 2.0 GB to download and about 3 h on this machine"
-    assert costs.in_total([known, away, gated]).endswith(", not counting 1 gated and 1 that can't be downloaded")
-    assert costs.in_total([away, gated]) == "1 gated and 1 that can't be downloaded"
-    assert costs.in_total([]) == "about 0 bytes to download and less than a minute on this machine"
-
-
-def test_the_hub_is_asked_once(fake, published, tmp_path):
-    cache, lines = costs.Cache(tmp_path / "costs"), []
-    first = costs.said_of([published], Places(), SKIPPED, cache, lines.append)
-    assert "One model is not computed." in first
-    asked = len(fake.asked)
-    assert costs.said_of([published], Places(), SKIPPED, costs.Cache(tmp_path / "costs"), lines.append) == first
-    assert (len(fake.asked), len(lines)) == (asked, 1)
-
-
-def test_a_hub_that_does_not_answer_is_asked_again_later(published, tmp_path, monkeypatch):
-    cache = costs.Cache(tmp_path / "costs")
-    said = costs.said_of([published], Places(hub=Hub(offline=True)), SKIPPED, cache, print)
-    assert "isn't known now: The model hub can't be reached.\n" in said
-    monkeypatch.setattr(costs, "HOURLY", "%d")
-    assert "to download" in costs.said_of([published], Places(), SKIPPED, costs.Cache(tmp_path / "costs"), print)
+    assert costs.in_total([known, away]).endswith(", not counting 1 that can't be downloaded")
 
 
 def test_nothing_is_run_where_the_disk_is_short(fake, published, tmp_path, monkeypatch):

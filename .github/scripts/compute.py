@@ -19,7 +19,7 @@ from skipping import say
 ATLAS = [sys.executable, "-c", "from generators.cli import main; main()"]
 GB = 1_000_000_000
 SPARE_GB = 8.0  # the whole files of the largest model that is run in 16 GB of memory
-NOT_RESULTS = (".lock", ".holder", ".unfinished")  # of what is in a model's folder
+NOT_RESULTS = (".lock", ".unfinished")  # of what is in a model's folder
 
 
 def hub_cache() -> Path:

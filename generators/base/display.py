@@ -68,27 +68,27 @@ class Display:
     def begin(self, worker: str, tally: Tally, what: str, *, measures: bool = True) -> None:
         self.rows[worker] = Row(tally, what, self._clock(), measures)
 
-    def say(self, worker: str, line: str) -> None:
+    def say(self, worker: str, said: str | Progress) -> None:
         """Record what a worker says; complete lines are reported immediately, and once each."""
-        if "\n" in line:
-            if line not in self._reported:  # another worker with the same model may have said it already
-                self._reported.add(line)
-                self.report(line.rstrip("\n"))
-        elif worker in self.rows:
-            self.rows[worker].said = line
-
-    def advance(self, worker: str, done: Progress) -> None:
-        self.rows[worker].progress = done
+        row = self.rows.get(worker)
+        if isinstance(said, str) and "\n" in said:
+            if said not in self._reported:  # another worker with the same model may have said it already
+                self._reported.add(said)
+                self.report(said.rstrip("\n"))
+        elif isinstance(said, str) and row is not None:
+            row.said = said
+        elif isinstance(said, Progress) and row is not None:
+            row.progress = said
 
     def end(self, worker: str) -> None:
         row = self.rows.pop(worker, None)
         if row is not None and row.measures:
             row.tally.took(row.what, self._clock() - row.begun)
 
-    def wait_for(self, model: str, holder: str) -> None:
+    def wait_for(self, model: str) -> None:
         if model not in self._waiting:
             self._waiting.add(model)
-            self.report(f"{model}: waiting for another run to finish with its results ({holder})")
+            self.report(f"{model}: waiting for another run to finish with its results")
 
     def in_words(self) -> str:
         return "; ".join(

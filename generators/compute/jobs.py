@@ -21,7 +21,7 @@ from generators.base import notices
 from generators.base.allocation import give_back_freed_memory
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError, raise_unless_panic
 from generators.base.plain import plain
-from generators.base.progress import Progress, Report, TimeLeft
+from generators.base.progress import Progress, TimeLeft
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places
 from generators.compute import memory
@@ -35,7 +35,7 @@ from generators.runner import CannotRunError
 
 OVERFLOW = "What is measured of these weights is infinity or no number at all: they are too large, or too much alike."
 MEASURING_THREADS = 1  # BLAS threads: sums in another order differ in their last digits
-Watch = Callable[[Progress], None]  # called with a job's progress
+Say = Callable[[str | Progress], None]  # called with lines that a job reports, and with its progress
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Look:
     need: int = memory.BASE
     what: str = field(default="opening", init=False)
 
-    def perform(self, opened: Opened, report: Report, watch: Watch) -> MemoryNeeds:
+    def perform(self, opened: Opened, say: Say) -> MemoryNeeds:
         each = {finding.name: memory.to_measure(finding, opened) for finding in self.findings}
         needs = MemoryNeeds(memory.to_plan(self.findings, opened), each)
         largest = max(
@@ -118,8 +118,8 @@ class Prepare:
     need: int
     what: str = field(default="reading weights", init=False)
 
-    def perform(self, opened: Opened, report: Report, watch: Watch) -> Prepared:
-        return prepare(opened, self.findings, report)
+    def perform(self, opened: Opened, say: Say) -> Prepared:
+        return prepare(opened, self.findings, say)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ class Measure:
     def what(self) -> str:
         return self.planned.finding.name
 
-    def perform(self, opened: Opened, report: Report, watch: Watch) -> Measured:
+    def perform(self, opened: Opened, say: Say) -> Measured:
         finding = self.planned.finding
         versions = {known.name: known.version for known in all_findings.FINDINGS}
         if versions.get(finding.name, finding.version) != finding.version:
@@ -146,7 +146,7 @@ class Measure:
                 f"{finding.name} can't be measured there: that process has another version of the atlas."
             )
         with tempfile.TemporaryDirectory() as elsewhere:
-            measured = measure(self.planned, opened, self.unfinished or Path(elsewhere), watch)
+            measured = measure(self.planned, opened, self.unfinished or Path(elsewhere), say)
         planned = {tensor.name: tensor.sha256 for tensor in self.planned.tensors.values()}
         changed = opened.checkpoint.changed_since(planned)
         if changed is not None:
@@ -164,16 +164,16 @@ class WorkerContext:
         self._alone = alone
         self._open: tuple[tuple[str, Model], Opened] | None = None
 
-    def perform(self, job: Job, report: Report, watch: Watch) -> Answer:
+    def perform(self, job: Job, say: Say) -> Answer:
         """Do a job. Errors are answers, too, since not every exception can be sent to another process."""
-        with notices.heard_by(lambda sentence: report(f"{sentence}\n")):
-            return self._perform(job, report, watch)
+        with notices.heard_by(lambda sentence: say(f"{sentence}\n")):
+            return self._perform(job, say)
 
-    def _perform(self, job: Job, report: Report, watch: Watch) -> Answer:
+    def _perform(self, job: Job, say: Say) -> Answer:
         try:
             opened = self._opened(job.request)
             try:
-                return job.perform(opened, report, watch)
+                return job.perform(opened, say)
             finally:
                 self._let_go(opened, job)
         except AtlasError as error:
@@ -202,7 +202,7 @@ class WorkerContext:
 # Measuring
 
 
-def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Measured:
+def measure(planned: Plan, opened: Opened, unfinished: Path, say: Say) -> Measured:
     """Measure one finding that has a key, or give the reason why not; `unfinished` stores partial runs."""
     finding = planned.finding
     record = StoredFinding(
@@ -217,7 +217,7 @@ def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Me
         given = _inputs(finding, opened)
         if given.run is not None:
             budget_s = opened.settings.budget_s * part_of_budget(finding)
-            opened.run.begin(budget_s, TimeLeft(watch), unfinished)
+            opened.run.begin(budget_s, TimeLeft(say), unfinished)
         with threadpool_limits(MEASURING_THREADS):
             measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}

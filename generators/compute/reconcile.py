@@ -122,12 +122,11 @@ class Reconciled:
     outdated: list[str] = field(default_factory=list)
     record: ModelRecord | None = None
     is_done: bool = False
-    state: object = None  # state of the folder when read
 
 
 def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reconciled:
     name = prepared.record.name
-    found, measured_before = Reconciled(state=store.state(name)), list[StoredFinding]()
+    found, measured_before = Reconciled(), list[StoredFinding]()
     for planned in prepared.plans:
         finding, stored = planned.finding.name, None
         try:

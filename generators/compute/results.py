@@ -4,7 +4,7 @@
     results/<model>/<finding>.json              what was measured of one finding, with the SHA-256 of its content
     results/<model>/<finding>.<key>.npz         its arrays
     results/<model>/.settled                    from what all of it was stored when nothing was left to do
-    results/<model>/.lock, .holder              kept by the process that writes here, and who that is
+    results/<model>/.lock                       held by the process that writes here; it stays
     results/<model>/.unfinished/<finding>.<key>/  what a run of the model left when it was interrupted
     results/local/<model>/                      the same, of models computed here, shown in place of what git tracks
 
@@ -15,12 +15,10 @@ got to, the JSON that is there finds its arrays.
 import filecmp
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,7 +30,6 @@ from generators.base.errors import AtlasError, InputError
 from generators.base.files import read_limited, replace_file, sweep
 from generators.base.npz import from_npz, to_npz
 from generators.base.plain import as_json, content_digest
-from generators.base.progress import Report, printable, silent
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import RESERVED, SLUG, explain
 from generators.compute.records import ModelRecord, Record, StoredFinding, differing
@@ -41,24 +38,14 @@ MODEL = "model.json"
 UNFINISHED = ".unfinished"
 UP_TO_DATE = ".settled"
 LOCK = ".lock"
-HOLDER = ".holder"  # next to the lock: names the process that holds it
-LONGEST_HOLDER = 80  # characters
-UNKNOWN = "which one isn't known"
 LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes per file
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
-TRIES = 100  # to lock a folder that others, which leave it empty, remove
 OURS = re.compile(rf"\..*|\w+\.json|\w+\.[0-9a-f]{{0,{KEY_LENGTH}}}\.npz")  # file names in a results folder
 T = TypeVar("T", bound=Record)
 
 
 class ResultsHeldError(AtlasError):
     """Another run writes a model's results, and waiting for it took too long."""
-
-    def __init__(self, name: str, holder: str, wait: float) -> None:
-        super().__init__(
-            f"The results of {name} are being written by another run ({holder}), and {wait:g} seconds of waiting "
-            "were not enough."
-        )
 
 
 class FingerprintRecord(Record):
@@ -71,7 +58,8 @@ class Store:
 
     Args:
         root: the folder.
-        wait: how many seconds to wait for another process that writes the same model's results; None: until it ends.
+        wait: how many seconds `atlas compute` waits for another process that writes a model's results; None: until
+            it ends.
         under: another folder of results, shown where this one has none of a model. Before the first result of such a
             model is written here, all that is there is copied.
     """
@@ -232,11 +220,10 @@ class Store:
             folder.rmdir()  # if it is empty
 
     @contextmanager
-    def locked(self, name: str, report: Report = silent) -> Iterator[None]:
+    def locked(self, name: str, wait: float = -1) -> Iterator[None]:
         """Keep other processes from writing this model's results meanwhile; a killed process frees the lock.
 
-        What killed processes left half written is swept; a folder that has no results in the end goes. `report` is
-        told who holds the lock where that is another process.
+        What killed processes left half written is swept. `wait` is in seconds; below 0: until it is free.
 
         Raises ResultsHeldError: another process has held the lock for too long. AtlasError: the folder can't be
         written.
@@ -245,43 +232,21 @@ class Store:
         _check_ours(folder)
         lock = FileLock(folder / LOCK)
         with _writing(folder):
-            for left in reversed(range(TRIES)):
-                with _while_others_remove(folder, left):
-                    folder.mkdir(parents=True, exist_ok=True)
-                    self._acquire(lock, name, report)
-                    break
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(timeout=wait)
+            except Timeout:
+                waited = f"{self.wait or 0:g} seconds of waiting were not enough"
+                raise ResultsHeldError(f"The results of {name} are being written by another run: {waited}.") from None
         try:
-            self._check_own(name)
             with _writing(folder):
                 sweep(folder)
                 self._copy_under(name)
-                (folder / HOLDER).unlink(missing_ok=True)  # may be a link to another file
-                (folder / HOLDER).write_text(
-                    f"process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-                )
             yield
         finally:
-            try:
-                with _writing(folder):
-                    (folder / HOLDER).unlink(missing_ok=True)
-            finally:
-                if self._is_copy(name):
-                    self.remove_model(name)
-                if not (folder / MODEL).exists():
-                    _clear(folder)  # while locked: the next holder's files stay
-                lock.release()
-
-    def _check_own(self, name: str) -> None:
-        """Raise InputError where the folder is a link to another model's results."""
-        if not self._folder(name).is_symlink():
-            return
-        with suppress(OSError, ValueError, RecursionError, AttributeError):
-            said = json.loads(read_limited(self._folder(name) / MODEL, LARGEST_JSON)).get("name")
-            if said != name and self.has_model(str(said)):
-                raise InputError(
-                    f"The stored results in {self._folder(name)} are those of {said!r}. Remove the link, or name "
-                    "another folder with --results."
-                )
+            if self._is_copy(name):
+                self.remove_model(name)
+            lock.release()
 
     def _copy_under(self, name: str) -> None:
         """Copy what is stored of a model in the folder under this one, unless this one has results of it.
@@ -301,49 +266,20 @@ class Store:
 
     def is_held(self, name: str) -> bool:
         """Return whether another process, or another part of this one, holds the lock of this model's results."""
-        lock = FileLock(self._folder(name) / LOCK)
-        if not self._folder(name).is_dir():
+        if not (self._folder(name) / LOCK).exists():
             return False
         try:
-            with lock.acquire(timeout=0):
+            with FileLock(self._folder(name) / LOCK).acquire(timeout=0):
                 return False
         except Timeout:
             return True
-        except OSError:  # the folder was removed because it was empty; otherwise locking reports the error
+        except OSError:  # locking reports the error
             return False
-
-    def holder(self, name: str) -> str:
-        try:
-            said = read_limited(self._folder(name) / HOLDER, LARGEST_JSON).decode("utf-8", "replace")
-            return printable(said)[:LONGEST_HOLDER] or UNKNOWN
-        except OSError:
-            return UNKNOWN
-
-    def _acquire(self, lock: FileLock, name: str, report: Report) -> None:
-        try:
-            lock.acquire(timeout=0)
-            return
-        except Timeout:
-            holder = self.holder(name)
-            report(f"{name}: waiting for another run to finish with its results ({holder})")
-        try:
-            lock.acquire(timeout=-1 if self.wait is None else self.wait)
-        except Timeout:
-            raise ResultsHeldError(name, holder, self.wait or 0) from None
-
-    def state(self, name: str) -> object:
-        """Return a value that changes with every write to a model's results; if unknown, it equals nothing."""
-        folder = self.folder(name)
-        try:
-            found = {path.name: path.stat() for path in folder.iterdir()} if folder.is_dir() else {}
-        except OSError:
-            return object()
-        return {file: (s.st_ino, s.st_mtime_ns, s.st_size) for file, s in found.items() if file not in (LOCK, HOLDER)}
 
     def is_tidy(self, name: str, records: Iterable[StoredFinding]) -> bool:
         """Return whether a model's folder holds nothing but these findings: no leftovers and no partial runs."""
         folder = self.folder(name)
-        known = {MODEL, UP_TO_DATE, LOCK, HOLDER}
+        known = {MODEL, UP_TO_DATE, LOCK}
         for record in records:
             known.add(f"{record.finding}.json")
             if record.arrays_sha256:
@@ -392,18 +328,6 @@ class Store:
             replace_file(path, as_json({**content, "sha256": content_digest(content)}).encode())
 
 
-def _clear(folder: Path) -> None:
-    """Remove the store's files from a folder, and the folder if it is then empty."""
-    with suppress(OSError):
-        for path in folder.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                if path.name.startswith("."):
-                    shutil.rmtree(path, ignore_errors=True)
-            elif OURS.fullmatch(path.name):
-                path.unlink(missing_ok=True)
-        folder.rmdir()
-
-
 def _check_ours(folder: Path) -> None:
     """Raise InputError for folders with other files, such as a checkpoint, which would be removed."""
     with suppress(OSError):  # not there, or no folder: writing says so
@@ -413,17 +337,6 @@ def _check_ours(folder: Path) -> None:
                 f"Results can't be stored in {folder}: it holds {other or CONFIG}, which is no result. "
                 "Name another folder with --results."
             )
-
-
-@contextmanager
-def _while_others_remove(folder: Path, tries_left: int) -> Iterator[None]:
-    """Ignore errors from folders that others remove right after they were made or seen, but for the last try."""
-    try:
-        yield
-    except (FileNotFoundError, FileExistsError):
-        there = (folder, *folder.parents)
-        if not tries_left or any(path.is_file() or (path.is_symlink() and not path.exists()) for path in there):
-            raise  # broken links and files are not removed
 
 
 def _no_number(constant: str) -> None:

@@ -34,7 +34,7 @@ TRIES = 2  # attempts per job whose worker dies
 PATIENCE_S = 0.2  # interval for showing what workers say and for retrying locks
 HERE = Choice()
 WITHOUT_RUN_S = 3.0  # assumed time of a finding that doesn't run the model, until one is done
-AND_NOW = "{} same command goes on. `make render` builds the site from what is stored."
+AND_NOW = "What was measured is stored; the same command goes on."
 Findings = Sequence[Finding[Any]]
 
 
@@ -50,7 +50,7 @@ class ModelRun:
     prepared: Prepared | None = None
     known: reconcile.Reconciled | None = None
     lock: ExitStack = field(default_factory=ExitStack)
-    held_since: float | None = None
+    held_since: float = 0.0
     done: dict[str, tuple[StoredFinding, bool]] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
     is_complete: bool = True  # whether nothing will be left to do, as far as is known
@@ -91,7 +91,7 @@ class Scheduler:
         that runs the model, one run over its text.
 
         `ended` is called when a model comes to its end, with what it came to; without `findings` it is all of them.
-        Raises AtlasError: results can't be written. Stopped: by Ctrl-C; says how much is stored of which model.
+        Raises AtlasError: results can't be written. Stopped: by Ctrl-C.
         """
         self._findings, self._ended, session = findings, ended, uuid4().hex
         for number, model in enumerate(models, 1):
@@ -101,7 +101,7 @@ class Scheduler:
             while self._waiting or self._under_way or self._held:
                 self._step()
         except KeyboardInterrupt:
-            raise Stopped(self._stored_so_far()) from None
+            raise Stopped(AND_NOW) from None
         finally:
             self._workers.close()
             for run in (*self._under_way, *self._held):
@@ -117,14 +117,6 @@ class Scheduler:
         has_work = self._at_work or self._waiting or self._under_way or self._held
         for worker, answer in self._workers.answers(PATIENCE_S) if has_work else ():
             self._answered(worker, answer)
-
-    def _stored_so_far(self) -> str:
-        parts = []
-        for run in (*self._under_way, *self._held):
-            there = set(run.done) if run.known is not None else set(self._store.finding_names(run.name))
-            stored = sum(finding.name in there for finding in run.findings)
-            parts.append(f"{stored} of {len(run.findings)} findings of {run.name}")
-        return f"{' and '.join(parts)} are stored" if parts else ""
 
     # Choosing jobs
 
@@ -232,14 +224,17 @@ class Scheduler:
         else:
             self._under_way.remove(run)
             self._held.append(run)
+            run.held_since = time.monotonic()
 
     def _take_up_held(self) -> None:
+        wait = float("inf") if self._store.wait is None else self._store.wait
         for run in list(self._held):
             try:
-                if self._is_held(run):
-                    continue
-                run.lock.enter_context(self._store.locked(run.name, self._report))
+                run.lock.enter_context(self._store.locked(run.name, 0))
             except ResultsHeldError as error:
+                self._display.wait_for(run.name)
+                if time.monotonic() - run.held_since < wait:
+                    continue
                 run.trouble = error
             self._held.remove(run)
             self._under_way.append(run)
@@ -247,29 +242,14 @@ class Scheduler:
                 self._plan(run)
             self._ended_perhaps(run)
 
-    def _is_held(self, run: ModelRun) -> bool:
-        """Return whether another run writes a model's results. Raises ResultsHeldError: it has for too long."""
-        if not self._store.is_held(run.name):
-            return False
-        holder, wait, now = self._store.holder(run.name), self._store.wait, time.monotonic()
-        self._display.wait_for(run.name, holder)
-        run.held_since = now if run.held_since is None else run.held_since
-        if wait is not None and now - run.held_since >= wait:
-            raise ResultsHeldError(run.name, holder, wait)
-        return True
-
     def _plan(self, run: ModelRun) -> None:
         """Make a job of each finding that isn't stored.
 
-        Those that run the model take longest. Where others can be done beside it, the longest is at the very front,
-        so that nobody is idle while it ends; the others come after all that doesn't run the model: by then the text
-        that they read is made. Where one worker does all, they come last, the longest at the very end, so that a run
-        that is stopped soon has something to show.
+        The one that runs the model longest comes first, so that nobody is idle while it ends. Where one worker does
+        all, it comes last, so that a run that is stopped soon has something to show.
         """
-        assert run.prepared is not None and run.known is not None and run.needs is not None
-        if self._store.state(run.name) != run.known.state:  # another run has written since
-            run.known = reconcile.reconcile(run.prepared, self._settings, self._store)
-        known = run.known
+        assert run.prepared is not None and run.needs is not None
+        run.known = known = reconcile.reconcile(run.prepared, self._settings, self._store)  # another may have written
         for sentence in known.damaged:
             self._report(sentence)
         if known.record is not None:
@@ -286,10 +266,9 @@ class Scheduler:
             unfinished = self._store.unfinished(run.name, name, planned.key).resolve()
             here = unfinished if self._workers.writes_here else None
             run.ready.append(jobs.Measure(run.request, planned, run.needs.to_measure[name], here))
-        alone = len(self._workers.names()) == 1
-        first = 1 if alone else -1
-        ready = sorted(run.ready, key=lambda job: (_runs(job) == alone, first * _passes(job), -job.need))
-        run.ready = deque(ready if alone else [*ready[:1], *sorted(ready[1:], key=_runs)])
+        run.ready = deque(sorted(run.ready, key=_passes))
+        if len(self._workers.names()) > 1:
+            run.ready.rotate()
         self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
 
     def _expect(self, run: ModelRun, left: Findings) -> None:
@@ -349,10 +328,6 @@ class Scheduler:
             reconcile.remember(run.before, computed, self._store, written=not run.known.is_done)
 
 
-def _runs(job: jobs.Job) -> bool:
-    return isinstance(job, jobs.Measure) and RUN in job.planned.finding.needs
-
-
 def _passes(job: jobs.Job) -> float:
     return job.planned.finding.passes if isinstance(job, jobs.Measure) else 0
 
@@ -370,15 +345,11 @@ def compute_models(
     """Compute every finding (or `findings`) of every model that is not stored yet, and show how that goes.
 
     `named` says that the user named these models, so that one whose weights are unavailable is a failure.
-    Raises InputError: the cluster can't be used. AtlasError: results can't be written. Stopped: by Ctrl-C; says what
-    is stored and how to go on.
+    Raises InputError: the cluster can't be used. AtlasError: results can't be written. Stopped: by Ctrl-C.
     """
     with display() as shown:
         summary = Summary(store, shown.report, named=named)
-        try:
-            Scheduler(places, store, choice.workers(shown), shown, settings).compute(models, findings, summary.add)
-        except Stopped as stop:
-            raise Stopped(AND_NOW.format(f"{stop}; the" if str(stop) else "The")) from None
+        Scheduler(places, store, choice.workers(shown), shown, settings).compute(models, findings, summary.add)
         if len(models) > 1:
             shown.report(summary.in_words())
     return summary

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.plain import as_json
 from generators.base.progress import Report
+from generators.base.sentences import many
 from generators.checkpoint.registry import HubSource, Model
 from generators.compute.jobs import Failed
 from generators.compute.records import StoredFinding
@@ -60,7 +61,7 @@ class Summary:
         self.bad_input: list[str] = []
         self.failed: list[str] = []
         self.sentences: list[str] = []
-        self.outdated: dict[Model, tuple[str, ...]] = {}
+        self.outdated: dict[str, tuple[str, ...]] = {}
         self._models, self._findings, self._computed = 0, 0, 0
 
     def add(self, model: Model, end: End) -> None:
@@ -73,7 +74,7 @@ class Summary:
             self._computed += len(end.computed) + len(end.failed)
             self._findings += len(end.computed) + len(end.stored)
             if end.outdated:
-                self.outdated[model] = end.outdated
+                self.outdated[model.name] = end.outdated
             for finding, reason in end.failed.items():
                 self._fail(model, f"{finding} failed: {reason}")
         elif isinstance(end, Failed):
@@ -104,6 +105,15 @@ class Summary:
         if not parts:
             return f"{self._findings} findings of {self._models} models are stored"
         return f"{self._findings} findings are stored; of {self._models} models, {' and '.join(parts)}"
+
+    def outdated_in_words(self) -> tuple[str, ...]:
+        if not self.outdated:
+            return ()
+        findings = ", ".join(dict.fromkeys(name for names in self.outdated.values() for name in names))
+        return (
+            f"Results of {many(len(self.outdated), 'model')} are of an older version of {findings} "
+            "and are shown until `atlas compute` renews them.",
+        )
 
     def as_json(self) -> str:
         failed = sorted({*self.failed, *self.bad_input} - {*self.skipped})

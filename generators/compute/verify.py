@@ -1,7 +1,7 @@
 """Is every stored result what was stored, and is the better of two stores' results kept?"""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from numpy import ndarray as Array
@@ -12,7 +12,8 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 
 PATIENCE_S = 5.0  # for who writes what looks damaged
-Whole = dict[str, tuple[StoredFinding, dict[str, Array]]]  # by finding
+One = tuple[StoredFinding, dict[str, Array]]
+Whole = dict[str, One]  # by finding
 
 
 def verify(store: Store) -> Iterator[tuple[str, str]]:
@@ -64,12 +65,8 @@ def adopt(store: Store, other: Store) -> list[str]:
             continue
         with store.locked(name):
             ours, theirs = _whole(store, name), _whole(other, name)
-            better = {
-                finding: found
-                for finding, found in theirs.items()
-                if (mine := ours.get(finding)) is None or _is_better(found[0], mine[0])
-            }
-            if _mixes(ours, better):
+            better = _better(ours, theirs, _is_better)
+            if better is None:
                 mixed.append(name)
                 continue
             remembered = other.up_to_date(name) if _records(ours | better) == _records(theirs) else None
@@ -92,24 +89,21 @@ def move(local: Store, into: Store) -> list[str]:
     moved, mixed = list[str](), list[str]()
     for name in local.names():
         with local.locked(name), into.locked(name):
-            header, theirs, better = local.model(name), _whole(into, name), Whole()
-            for finding in local.finding_names(name):
-                mine, there = local.load(name, finding), theirs.get(finding)
-                if mine is not None and (there is None or _may_replace(mine[0], there[0])):
-                    better[finding] = mine
-            if _mixes(theirs, better):
+            header, there = local.model(name), _whole(into, name)
+            better = _better(there, _whole(local, name, local.load), _may_replace)
+            if better is None:
                 mixed.append(name)
                 continue
             if header is not None:
                 into.save_model(header)
-            moved += _save(into, name, theirs, better)
+            moved += _save(into, name, there, better)
             local.remove_model(name)
     _check_none(mixed, local, into)
     return moved
 
 
-def _whole(store: Store, name: str) -> Whole:
-    found = {finding: store.load_or_none(name, finding) for finding in store.finding_names(name)}
+def _whole(store: Store, name: str, load: Callable[[str, str], One | None] | None = None) -> Whole:
+    found = {finding: (load or store.load_or_none)(name, finding) for finding in store.finding_names(name)}
     return {finding: each for finding, each in found.items() if each is not None}
 
 
@@ -125,10 +119,11 @@ def _records(whole: Whole) -> dict[str, StoredFinding]:
     return {finding: record for finding, (record, _) in whole.items()}
 
 
-def _mixes(there: Whole, better: Whole) -> bool:
-    """Return whether results of one model's weights would be of two, once the better ones are there."""
-    now, then = _records(there).values(), _records(there | better).values()
-    return differing(then) is not None and differing(now) is None
+def _better(ours: Whole, theirs: Whole, replaces: Callable[[StoredFinding, StoredFinding], bool]) -> Whole | None:
+    """Return what is missing in `ours` or replaces one of them; None if results of two weights would be mixed."""
+    better = {name: found for name, found in theirs.items() if name not in ours or replaces(found[0], ours[name][0])}
+    now, then = _records(ours).values(), _records(ours | better).values()
+    return better if differing(then) is None or differing(now) is not None else None
 
 
 def _check_none(mixed: list[str], other: Store, store: Store) -> None:

@@ -14,20 +14,18 @@ MADE_BY = b'content="mkdocs-'
 
 
 def make_site(
-    registry: Path, load: Callable[[Path], Registry], store: Store, source: Path, unavailable: Mapping[str, str]
+    registry: Path, load: Callable[[Path], Registry], store: Store, unavailable: Mapping[str, str]
 ) -> tuple[Path, Sequence[str]]:
     """Make the site; return where it is, and a sentence for everything that went wrong.
 
-    `load` reads the registry; `source` are hand-written pages; `unavailable` says why weights can't be had.
+    `load` reads the registry; `unavailable` says why weights can't be had.
 
     Raises:
         InputError: the registry is wrong, something isn't installed, or `site/` is no site that MkDocs made.
         AtlasError: another run is making the site, or it can't be written.
     """
-    workshop, sentences = build_cache.Workshop(source=source), list[str]()
+    workshop, sentences = build_cache.Workshop(), list[str]()
     _check_site(workshop.site)
-    if source.is_symlink() and not source.is_dir():
-        raise InputError(f"{source} is a link to no folder; name the folder of hand-written pages with --site-src.")
     with build_cache.alone(workshop.cache, workshop.site):
         folders = [layer.root for layer in store.layers]
         given = build_cache.inputs(registry, folders, workshop, packaged("templates"), unavailable)

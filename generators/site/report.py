@@ -26,7 +26,7 @@ from generators.site.locations import packaged
 
 KEPT = ".results"  # in the report: what was measured, so that the next call measures only what is left
 PAGES = ".pages"  # in there: the names of the report's other files, so that nobody else's is removed
-STOPPED = "{}. The report shows them: open {} in a browser. The same command goes on."
+STOPPED = "What was measured is in the report: open {} in a browser. The same command goes on."
 
 
 def write_report(
@@ -48,7 +48,7 @@ def write_report(
     Raises:
         InputError: the checkpoint can't be used, or `output` is a file or holds something that is no report.
         WeightsUnavailableError: the weights can't be downloaded.
-        Stopped: by Ctrl-C; says what is stored and how to go on.
+        Stopped: by Ctrl-C; says how to go on.
         AtlasError: it can't be written, or another process is at it.
     """
     try:
@@ -64,7 +64,7 @@ def write_report(
         if others and not (output / KEPT / PAGES).exists() and not (output / "index.html").exists():
             raise InputError(f"{output} has results of {others[0]} and no report; name another place with --output.")
         try:
-            failed, stop = _measured(model, places, store, settings, choice, before)
+            failed = _measured(model, places, store, settings, choice, before)
         finally:
             with suppress(OSError):  # no folder is left where nothing was stored
                 (output / KEPT).rmdir()
@@ -72,9 +72,9 @@ def write_report(
         for other in store.folders():  # only now: what can't be measured replaces nothing
             if other != model.name:
                 shutil.rmtree(store.root / other, ignore_errors=True)
-        sentences = _write_pages(model, store, output, stopped=stop is not None)
-    if stop is not None:
-        raise Stopped(STOPPED.format(stop, output / "index.html"))
+        sentences = _write_pages(model, store, output, stopped=failed is None)
+    if failed is None:
+        raise Stopped(STOPPED.format(output / "index.html"))
     return [*failed, *sentences]
 
 
@@ -85,18 +85,18 @@ def _measured(
     settings: RunSettings,
     choice: Choice,
     before: Callable[[], Sequence[str]],
-) -> tuple[list[str], Stopped | None]:
-    """Return a sentence for each finding that failed, and what stopped the rest. Raises Stopped where nothing is."""
+) -> list[str] | None:
+    """Return a sentence for each finding that failed, None if stopped. Raises Stopped: nothing was measured."""
     try:
         with display() as shown:
             if not store.finding_names(model.name):
                 _say_beforehand(before, shown.report)
             done = compute_model(model, places, store, shown, settings=settings, choice=choice)
-    except Stopped as stopped:
+    except Stopped:
         if not store.finding_names(model.name):
             raise Stopped("Nothing was measured yet.") from None
-        return [], stopped
-    return [f"{finding} failed: {reason}" for finding, reason in done.failed.items()], None
+        return None
+    return [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
 
 
 def _say_beforehand(before: Callable[[], Sequence[str]], report: Report) -> None:

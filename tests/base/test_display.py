@@ -60,8 +60,8 @@ def test_of_one_model_alone_no_number_is_said_and_that_it_waits_once():
     shown.end("1")
     assert shown.in_words() == ""
     for _ in range(2):
-        shown.wait_for("gpt2", "process 7")
-    assert lines == ["gpt2: waiting for another run to finish with its results (process 7)"]
+        shown.wait_for("gpt2")
+    assert lines == ["gpt2: waiting for another run to finish with its results"]
 
 
 def test_the_time_left_is_learned_from_findings_of_the_same_kind():
@@ -81,7 +81,7 @@ def test_the_time_left_is_learned_from_findings_of_the_same_kind():
     tally.done = 2
     shown.begin("1", tally, "heads")
     assert shown.in_words() == "gpt2 (2 of 7): heads, 2 of 4 findings, about 2 min left"
-    shown.advance("1", Progress(0.1, 180.0))  # it knows better
+    shown.say("1", Progress(0.1, 180.0))  # it knows better
     assert shown.in_words() == "gpt2 (2 of 7): heads, 2 of 4 findings, about 5 min left"
 
 
@@ -90,7 +90,7 @@ def test_the_table_has_a_row_for_each_job_and_the_time_that_is_left():
     shown, tally = TableDisplay(lines.append), gpt2(findings=30, done=10, left={"heads": 60.0})
     shown.begin("1", tally, "heads")
     shown.begin("2", Tally("bert", 3, 7), "opening", measures=False)
-    shown.advance("1", Progress(0.1, 180))
+    shown.say("1", Progress(0.1, 180))
     text = drawn(shown)
     [row] = [line for line in text.splitlines() if "gpt2" in line and "heads" in line]
     assert "gpt2 (2 of 7)" in row and "computing" in row and "about 3 min left" in row

@@ -138,16 +138,13 @@ def test_options_can_come_from_the_environment(atlas, project, monkeypatch):
     assert atlas("show", "good").code == 0
 
 
-@pytest.mark.parametrize("how", ["option", "environment"])
-def test_models_dirs_are_searched_by_name(atlas, project, monkeypatch, how):
+def test_models_dirs_are_searched_by_name(atlas, project, monkeypatch):
     (project / "empty").mkdir()
     write_checkpoint(project / "weights" / "away", "bert")
-    if how == "option":
-        run = atlas("compute", "away", "--models-dir", "empty", "--models-dir", "weights")
-    else:
-        monkeypatch.setenv("ATLAS_MODELS", os.pathsep.join(["empty", "weights"]))
-        run = atlas("compute", "away")
-    assert run.code == 0
+    monkeypatch.setenv("ATLAS_MODELS", os.pathsep.join(["empty", "weights"]))
+    assert atlas("compute", "away").code == 0
+    monkeypatch.setenv("ATLAS_MODELS", "nowhere")
+    assert "nowhere isn't there" in atlas("compute", "away").err
     assert json.loads(atlas("show", "away", "--json").out)["model"]["family"] == "bert"
 
 
@@ -195,7 +192,7 @@ def test_the_site_comes_first_and_again_only_if_anything_was_computed(atlas, rem
     monkeypatch.setattr("generators.cli._make_site", lambda *_: steps.append("site") or [])
     run = atlas("build")
     assert (run.code, steps) == (0, ["site"])
-    assert "2 models are not computed. What that takes isn't known now: " in run.out
+    assert "2 models are not computed; `atlas plan` says what each takes" in run.out
     Path("results/good/gains.json").unlink()
     atlas("build")
     assert steps == ["site", "site", "site"]
@@ -211,7 +208,6 @@ def test_results_of_an_older_version_are_shown_and_named_until_they_are_computed
         run = atlas("build")
         assert (run.code, Path("results/good/gains.json").read_bytes()) == (0, before)
         assert "Results of 1 model are of an older version of gains" in run.out
-        assert run.out.count("atlas compute\n") == 1
     assert atlas("compute", "good").code == 0
     assert json.loads(Path("results/good/gains.json").read_text())["version"] == version + 1
     assert "older version" not in atlas("build").out

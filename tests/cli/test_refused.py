@@ -16,6 +16,8 @@ from tests.torture.processes import files_in
         ("HF_ENDPOINT", "http://127.0.0.1:99999"),
         ("HF_ENDPOINT", "http://[::1"),
         ("HF_ENDPOINT", "huggingface"),
+        ("HF_HUB_ETAG_TIMEOUT", ""),
+        ("HF_HUB_DOWNLOAD_TIMEOUT", "-1"),
         ("ATLAS_CACHE_GB", "nan"),
         ("ATLAS_CACHE_GB", "-1"),
         ("ATLAS_CACHE_GB", "much"),

@@ -84,8 +84,7 @@ class Recorded(Workers):
             if self._dies(job):
                 future.set_exception(BrokenExecutor("A process ended: {SIGKILL(-9)}"))
                 continue
-            watch = partial(self.display.advance, worker)
-            future.set_result(self._contexts[worker].perform(job, partial(self.display.say, worker), watch))
+            future.set_result(self._contexts[worker].perform(job, partial(self.display.say, worker)))
             self.done.append(job)
         return super().answers(0.01)
 

@@ -10,13 +10,11 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from filelock import FileLock, Timeout
 
 from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.base.plain import content_digest, plain
 from generators.checkpoint.sources import Places
-from generators.compute import results
 from generators.compute.judged import judged_model
 from generators.compute.records import (
     HYPHEN_AS_MINUS,
@@ -241,7 +239,7 @@ def test_results_under_another_name_are_found(stored):
 # Locks
 
 
-def test_the_lock_keeps_others_out_and_leaves_no_folder_behind(store):
+def test_the_lock_keeps_others_out(store):
     def save():
         with store.locked("tiny"):
             store.save_model(TINY)
@@ -257,50 +255,9 @@ def test_the_lock_keeps_others_out_and_leaves_no_folder_behind(store):
     with store.locked("other"):
         pass
     assert store.names() == ["tiny"]
-    assert not (store.root / "other").exists()
-
-
-@pytest.mark.parametrize("gone", [FileExistsError, FileNotFoundError])
-def test_a_folder_that_goes_while_it_is_made_is_made_again(store, monkeypatch, gone):
-    """Another process removes it between two looks; only a file in its place is an error."""
-    make, failures = Path.mkdir, [gone(errno.EEXIST, "it went")]
-
-    def made(path, *arguments, **options):
-        if path.name == "tiny" and failures:
-            raise failures.pop()
-        make(path, *arguments, **options)
-
-    monkeypatch.setattr(Path, "mkdir", made)
-    with store.locked("tiny"):
-        assert (store.root / "tiny").is_dir()
     (store.root / "file").write_text("no folder")
     with pytest.raises(AtlasError, match="can't be written"), store.locked("file"):
         pass
-
-
-def test_the_folder_goes_while_the_lock_is_held(store, monkeypatch):
-    """Were it to go after, it would take with it what the next process has begun to write."""
-    held = []
-    clear = results._clear
-
-    def watched(folder):
-        with pytest.raises(Timeout):
-            FileLock(folder / ".lock", timeout=0).acquire()
-        held.append(folder)
-        clear(folder)
-        assert not folder.exists()
-
-    monkeypatch.setattr(results, "_clear", watched)
-    with store.locked("tiny"):
-        pass
-    assert held == [store.root / "tiny"]
-
-
-def test_what_the_store_did_not_write_stays(store):
-    with store.locked("tiny"):
-        (store.root / "tiny" / "notes.txt").write_text("mine")
-        (store.root / "tiny" / "gains.json").write_text("{}")
-    assert [path.name for path in (store.root / "tiny").iterdir()] == ["notes.txt"]
 
 
 # JSON

@@ -32,7 +32,7 @@ STORED = {
         (HUB, True, REFUSED, "failed"),  # it was read before
         (HERE, False, REFUSED, "failed"),
         (HUB, False, Failed("KeyError: 1", "a traceback"), "failed"),
-        (HUB, False, ResultsHeldError("m", "another", 1.0), "failed"),
+        (HUB, False, ResultsHeldError("Another run writes them."), "failed"),
         (HUB, False, Outcome("m", (), (), {"gains": "ZeroDivisionError"}), "failed"),
         (HUB, False, Outcome("m", ("gains",), (), {}), None),
     ],

@@ -149,7 +149,7 @@ def check_page(text: str) -> None:
 
 def render(place: Path, rng: Random) -> None:
     with contextlib.chdir(place):
-        atlas("render", "--results", "results", "--site-src", ".")
+        atlas("render", "--results", "results")
     for page in (place / ".pages" / "series").rglob("*.md"):
         check_page(page.read_text("utf-8"))
 

@@ -26,7 +26,7 @@ import yaml
 
 from generators import findings as all_findings
 from generators.compute import schedule
-from generators.compute.results import HOLDER, LOCK, Store
+from generators.compute.results import LOCK, Store
 from generators.compute.verify import verify
 from generators.site import build, report  # noqa: F401  # every module that looks at all findings
 from tests.checkpoints import SMALL, write_checkpoint
@@ -172,7 +172,7 @@ class World:
         """Return what is stored of the model in the first place where it is, but for what belongs to the lock."""
         for folder in (self.project / place / "model" for place in places):
             if (folder / "model.json").is_file():
-                return files_in(folder, LOCK, HOLDER)
+                return files_in(folder, LOCK)
         return {}
 
     def check_stored(self, command: Command, new: dict[str, bytes]) -> None:

@@ -3,6 +3,9 @@
 import io
 import json
 import os
+import resource
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 
@@ -24,6 +27,7 @@ from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import LONGEST_READABLE
 from tests.checkpoints import WEIGHTS, write_checkpoint
 from tests.compute.test_results import TINY, record_of
+from tests.conftest import ROOT
 from tests.torture.damage import reseal
 from tests.toy_findings import toy
 
@@ -157,6 +161,22 @@ def test_panic_of_a_library_costs_its_model_and_no_other(compute, monkeypatch):
 
     monkeypatch.setattr(all_findings, "FINDINGS", (replace(toy("toy"), measure=panics),))
     assert "PanicException: index out of bounds" in str(compute().failed)
+
+
+@pytest.mark.parametrize(("mib", "said"), [(150, "ulimit -v"), (230, "ulimit -v"), (700, "ulimit -v"), (800, "")])
+def test_too_few_addresses_are_a_sentence(tmp_path, folder, mib, said):
+    (tmp_path / "models.yml").write_text("[]")
+    run = subprocess.run(
+        [sys.executable, "-m", "generators.cli", "compute", "m1", "--skip-runs", "--results", "r"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20)),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert "Traceback" not in run.stderr
+    assert run.returncode == (2 if said else 0) and said in run.stderr
 
 
 # Stored results
