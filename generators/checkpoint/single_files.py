@@ -41,7 +41,6 @@ LLAMA2_C = (
     "a model of llama2.c. Convert its ckpt.pt with llama2.c's own `export.py NEW_FOLDER --version -1 --checkpoint "
     "ckpt.pt`."
 )
-LLM_C = "a model of llm.c. Convert it with llm.c's own dev/eval/export_hf.py, or name the original."
 ORBAX = (
     "a checkpoint of Orbax (JAX). Read it with the software that wrote it, save its weights as model.safetensors "
     f"with the names of transformers, and put {CONFIG} beside it."
@@ -91,8 +90,6 @@ TENSORS = {
     ".mixer.in_proj.weight": MAMBA,
     "embed.embed.W_E": ENCODER,
 }
-MOST_LOOKED_INTO = 20  # files of a folder
-MAGIC_OF_LLM_C = (20240326, 20240520)  # its first number
 SHARD = re.compile(r"(?P<of>.+)-(?P<at>\d{5})-of-(?P<count>\d{5})(?P<ending>\.\w+)")
 BEGIN = 64  # bytes that show what a file is
 CTRANSLATE2 = re.compile(rb"[\x01-\x10]\0\0\0[\x05-\x40]\0\w+Spec\0")  # a version, then the kind of model
@@ -112,8 +109,7 @@ def what_to_name(path: Path, typed: str) -> str | None:
         content = path.parent / ADAPTER
         said = content.read_bytes() if content.is_file() else None
         return what_is_there([ADAPTER], lambda name: said, repr(typed))
-    kind = _kind(path)
-    if kind is not None:
+    if kind := _foreign(path.name):
         return f"{typed!r} is {kind}"
     if is_of_weights(path):
         return None
@@ -165,7 +161,11 @@ def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
 
 
 def is_foreign(name: str) -> bool:
-    return name.startswith("adapter_model.") or any(fnmatch.fnmatch(name, pattern) for pattern in FOREIGN)
+    return name.startswith("adapter_model.") or bool(_foreign(name))
+
+
+def _foreign(name: str) -> str:
+    return next((kind for pattern, kind in FOREIGN.items() if fnmatch.fnmatch(name, pattern)), "")
 
 
 def _adapter(config: bytes | None) -> tuple[str, str]:
@@ -176,42 +176,6 @@ def _adapter(config: bytes | None) -> tuple[str, str]:
         base = kind = None
     named = "a LoRA adapter" if kind in ("LORA", None) else f"an adapter ({str(kind)[:40]})"
     return named, repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
-
-
-def foreign_within(folder: Path) -> str:
-    """Return which file of a folder is of other software, by its content, and what to do; "" without one."""
-    kinds = ((path.name, _kind(path)) for path in sorted(folder.glob("*.bin"))[:MOST_LOOKED_INTO] if path.is_file())
-    return next((f"The folder {folder.name} holds {name}, {kind}" for name, kind in kinds if kind), "")
-
-
-def _kind(path: Path) -> str | None:
-    named = next((kind for pattern, kind in FOREIGN.items() if fnmatch.fnmatch(path.name, pattern)), None)
-    if named is not None:
-        return named
-    if begins(path) == "hdf5":
-        return HDF5
-    with path.open("rb") as file:
-        begin = file.read(28)
-    if int.from_bytes(begin[:4], "little") in MAGIC_OF_LLM_C:
-        return LLM_C
-    return LLAMA2_C if _is_llama2_c(begin) else None
-
-
-def _is_llama2_c(begin: bytes) -> bool:
-    """Return whether a file looks like llama2.c's: its magic number, or seven consistent sizes."""
-    if begin.startswith(b"24ka"):  # 0x616b3432, stored little-endian
-        return True
-    if len(begin) < 28:
-        return False
-    sizes = [int.from_bytes(begin[i : i + 4], "little", signed=True) for i in range(0, 28, 4)]
-    dim, hidden, layers, heads, keys, vocab, length = sizes
-    return (
-        0 < layers < 1000
-        and 0 < keys <= heads <= dim <= hidden
-        and dim % heads == heads % keys == 0
-        and 0 < abs(vocab) < 10**7
-        and 0 < length < 10**7
-    )
 
 
 def _as_folder(folder: Path) -> str:
@@ -235,8 +199,6 @@ def begins(path: Path) -> str:
         return "gguf"
     if CTRANSLATE2.match(begin):
         return "ctranslate2"
-    if begin.startswith(b"\x89HDF"):
-        return "hdf5"
     if begin.startswith(b"PK"):
         return "pytorch" if _holds_a_pickle(path) else ""
     return "pytorch" if begin[:1] == b"\x80" else ""

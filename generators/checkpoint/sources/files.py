@@ -363,8 +363,6 @@ class Files:
     def instead(self) -> str:
         """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""
         found = single_files.what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
-        if not found and self.folder is not None:
-            found = single_files.foreign_within(self.folder)
         if not found and self._has_weights:
             found = single_files.what_tensors_say(self.names(), self.settings())
         return found
