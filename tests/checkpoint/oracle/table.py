@@ -18,8 +18,7 @@ def table_row(
 ) -> dict[str, Any]:
     """Return one row of the published table: for each thing whether it agrees, null where the family has none.
 
-    `outcomes` of findings about weights, if they were measured, are counted: how many gave a result, of how many
-    that were asked. Rows that were kept from before may have been asked fewer.
+    `outcomes` of findings about weights, if they were measured, are counted: how many gave a result.
     """
     worst = dict(found)
     worst.setdefault("attention", worst.get("values", float("inf"))) if case.scores else None
@@ -37,7 +36,6 @@ def table_row(
         "scheme": oracle.architecture.positions,
         "largest_difference": max(found.values()),
         "findings": None if outcomes is None else sum(one == COMPUTED for one in outcomes.values()),
-        "asked": None if outcomes is None else len(outcomes),
         **{column: None if column not in worst else worst[column] <= TOLERANCE for column in COLUMNS},
     }
 
