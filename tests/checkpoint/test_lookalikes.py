@@ -19,9 +19,10 @@ from generators.compute.plan import open_model, prepare
 from generators.findings import FINDINGS
 from generators.site.view import titled
 from tests.checkpoint import lookalikes
-from tests.checkpoint.lookalikes import NO_TYPE, Outcome, others, outcome, row, small
+from tests.checkpoint.lookalikes import NO_TYPE, Outcome, known_types, others, outcome, row
 from tests.checkpoint.oracle import conditions
 from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoint.oracle.model import build
 from tests.checkpoints import Sizes, config_of, read_model, tensors_of_llama, write_checkpoint
 
 LLAMA = {
@@ -148,14 +149,16 @@ def test_tensors_of_quantized_matrices_are_known(tmp_path):
         opened(tmp_path, "llama", **changed)
 
 
-def test_what_is_published_of_pairs():
-    found = Outcome(OracleCase(NO_TYPE, "cwm"), ["llama"], {"gemma": "positions: 4.7"}, {"bert": "a sentence"})
-    kept = {"right": ["llama"], "wrong": {"gemma": "positions: 4.7"}}
-    assert row(found) == {"model_type": "cwm", "variant": None, "tables": 3, **kept}
+def test_what_is_published():
+    wrong = {"gemma": "positions: 4.7", NO_TYPE: "no"}
+    found = Outcome(OracleCase(NO_TYPE, "cwm"), "read", ["llama"], wrong, refused={"bert": "a sentence"})
+    kept = {"alone": "read", "tables": 3, "right": ["llama"], "wrong": wrong}
+    assert row(found) == {"model_type": "cwm", "variant": None, **kept}
     there = json.loads(lookalikes.RESULTS.read_text("utf-8"))["rows"]
     assert not any(row["wrong"] for row in there)
-    assert len({row["model_type"] for row in there}) >= 80
+    assert len({row["model_type"] for row in there if row["tables"]}) >= 80
     assert sum(len(row["right"]) for row in there) < sum(row["tables"] for row in there)
+    assert sum(row["alone"] is not None for row in there) >= 100
 
 
 # Types that were once read wrongly as Llama, and others by other tables.
@@ -178,16 +181,27 @@ CAME = (
 
 
 def case_of(kind: str) -> OracleCase:
-    case = next((case for case in CASES if case.type == kind), OracleCase(NO_TYPE, kind))
-    made = small(case)
-    assert made is not None, kind
-    return made
+    return next((case for case in CASES if case.type == kind), OracleCase(NO_TYPE, kind))
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("kind", "table", "came"), CAME)
 def test_what_was_once_read_wrongly_is_refused_and_what_fits_is_read_rightly(kind, table, came):
     assert list(getattr(outcome(case_of(kind), [table]), came)) == [table]
+
+
+ALONE = {
+    **dict.fromkeys(("mamba", "rwkv", "funnel", "big_bird", "convbert", "nystromformer", "llava"), "read"),
+    "owlvit": "read in a part",
+    **dict.fromkeys(("hubert", "xlnet"), "refused"),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kind", sorted(ALONE.keys() - known_types()))
+def test_of_a_type_without_a_table_the_token_side_is_right_or_refused(kind):
+    found = outcome(case_of(kind), [])
+    assert (found.alone, found.wrong) == (ALONE[kind], {})
 
 
 @pytest.mark.oracle
@@ -234,7 +248,7 @@ def test_what_it_costs_is_said_without_reading_output_matrices(tmp_path, monkeyp
 def test_transformers_and_the_atlas_take_the_output_matrix_in_the_file_where_it_differs(tmp_path, output, tie):
     from transformers import AutoModelForCausalLM
 
-    lookalikes.build(case_of("gpt2")).save_pretrained(tmp_path)
+    build(case_of("gpt2")).save_pretrained(tmp_path)
     conditions.change_config(tmp_path, tie_word_embeddings=tie)
     tensors = load_file(tmp_path / "model.safetensors")
     stored = output(tensors["transformer.wte.weight"], np.float32(1))
