@@ -167,7 +167,7 @@ class Files:
         """How the files name and lay out tensors. Raises InputError: damage, or settings that can't be read."""
         names, place = self.names(), f"The checkpoint {self.origin.place}"
         if is_of_transformer_lens(names):
-            return transformer_lens(names, self.header, self._all_of, self._cfg(), place)
+            return transformer_lens(names, self._cfg(), place)
         said = self.settings()
         if SPEC in said:
             return of_ctranslate2(said, {name: self.header(name) for name in names}, place)
