@@ -53,18 +53,14 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
             f"The model is of type {kind!r}, which has a table of its own; that of the family {family.name!r} "
             "reads it another way. Leave out --family."
         )
-    check_assumed(config, files.origin.place, family, architecture)
-    understood(config, next(table for table in families() if table.name == family.name), strictly=True)
-    names = as_matrices(files.names(), packed=bool(config.get("quantization_config")))
-    check_tensors(names, files.origin.place, family, architecture)
-
-
-def check_assumed(config: Mapping[str, Any], place: str, family: Family, architecture: Architecture) -> None:
     if assumed := _assumed(config, family, architecture):
         raise InputError(
-            f"Models of the family {family.name!r} {assumed}. Nothing in {place} shows that this model does, so it "
-            "is not read."
+            f"Models of the family {family.name!r} {assumed}. Nothing in {files.origin.place} shows that this model "
+            "does, so it is not read."
         )
+    understood(config, next(table for table in families() if table.name == family.name), strictly=True)
+    names = as_matrices(files.names(), packed=bool(config.get("quantization_config")))
+    _check_tensors(names, files.origin.place, family, architecture)
 
 
 def _same(files: Files, config: Mapping[str, Any], own: Family, family: Family, architecture: Architecture) -> bool:
@@ -103,7 +99,7 @@ def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
     return "don't scale attention scores" if a.score_scale == 1 else ""
 
 
-def check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
+def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
     slots = dict(family.in_file(names, architecture.n_layer))
     if unknown := unknown_tensors(names, family, architecture):
         raise InputError(

@@ -38,7 +38,6 @@ FAMILIES = (
     *("phi", "opt", "bloom", "bert", "roberta", "albert"),
 )
 BLOCK = re.compile(r"^(.*?\.)(\d+)\.")
-NO_FAMILY = "model_type"  # what a sentence on a type that isn't certain speaks of
 
 
 @dataclass(frozen=True)
@@ -238,7 +237,7 @@ CONDITIONS = (
     ),
     Condition("another class", [stored(), saying(**MINE)], said="names the class MineForCausalLM"),
     Condition("no type, a class", [stored(), saying(model_type=None)], said="has no model_type"),
-    Condition("no type, no class", [stored(), saying(model_type=None, architectures=None)], refused=NO_FAMILY),
+    Condition("no type, no class", [stored(), saying(model_type=None, architectures=None)], refused="model_type"),
     Condition(
         "quantized by AWQ",
         [stored(), saying(quantization_config={"quant_method": "awq", "bits": 4})],
@@ -288,7 +287,7 @@ def outcome(family: str, condition: Condition) -> str:
             found = {role: opened[role].copy() for role in opened}
         except InputError as error:
             return "refused" if condition.refused and condition.refused in str(error) else f"refused: {error}"
-        if condition.refused and condition.refused != NO_FAMILY:
+        if condition.refused:
             return "read, and had to be refused"
         wanted = as_transformers_opens_it(built, folder) if condition.opens else built.roles
     heard.append(opened.note or "")
