@@ -304,13 +304,9 @@ def test_shards_without_an_index_are_read_if_all_are_there(tmp_path):
         opened(tmp_path / "a")
 
 
-def test_a_tensor_in_two_shards_and_one_that_the_index_omits_are_named(tmp_path, said):
+def test_a_tensor_in_two_shards_without_an_index_is_named(tmp_path):
     folder = write_checkpoint(tmp_path / "a", shards=2)
-    path = folder / f"{WEIGHTS}.index.json"
-    path.write_text(path.read_text().replace('"h.1.ln_2.weight"', '"other"'))
-    opened(folder)
-    assert any("its index omits h.1.ln_2.weight of model-" in sentence for sentence in said)
-    path.unlink()
+    (folder / f"{WEIGHTS}.index.json").unlink()
     first, second = sorted(folder.glob("model-*.safetensors"))
     save_file(load_file(first) | load_file(second), second)
     with pytest.raises(InputError, match="and no index"):

@@ -4,7 +4,7 @@ import hashlib
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -18,7 +18,6 @@ from generators.base import notices
 from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
-from generators.base.sentences import first
 from generators.checkpoint import single_files
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.sources.ctranslate2_files import SPEC
@@ -348,13 +347,6 @@ class Files:
                 f"The folder {self.origin.place} holds {len(here)} of {len(files)} shards: only what is in them is "
                 "measured."
             )
-        for file in sorted(here) if self.folder is not None else ():
-            with suppress(InputError):  # damage matters when the file is asked for
-                if unnamed := [name for name in self._contents(file).tensors if name not in named]:
-                    notices.say_once(
-                        f"The checkpoint {self.origin.place}: its index omits {first(unnamed, 2)} of {file}. "
-                        "What it omits isn't read: correct the index, or remove it."
-                    )
         return {name: file for name, file in named.items() if file in here} if here else named
 
     def _beside(self) -> list[str]:
