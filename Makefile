@@ -83,7 +83,7 @@ oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch, an
 	$(BIN)/python -m tests.checkpoint.oracle $(ORACLE_ARGS)
 	$(BIN)/python -m tests.checkpoint.oracle.conditions
 
-lookalikes: $(VENV)/.dev ## models of every type read by the tables of other families, and by none; writes results/lookalikes.json; LOOKALIKES_ARGS="--only apertus", say
+lookalikes: $(VENV)/.dev ## models of every type without a table, read by the tables of families and by none; writes results/lookalikes.json; LOOKALIKES_ARGS="--only apertus", say
 	$(BIN)/python -m tests.checkpoint.lookalikes $(LOOKALIKES_ARGS)
 
 rounding: $(VENV)/.dev ## which verdicts about weights move when they are rounded to 8 and 4 bits; writes results/rounding.json

@@ -1,8 +1,8 @@
-"""`make lookalikes`: models of every type by tables that aren't theirs and by none; writes results/lookalikes.json.
+"""`make lookalikes`: models of types without a table, by every table and by none; writes results/lookalikes.json.
 
-A pair of a model and a table (`--family`) is *refused* with a sentence, *right* where everything that the oracle
-compares agrees with the model as transformers runs it, and *wrong* otherwise. Of a type that no table knows, without
-`--family`, the token side is right or refused, and nothing is said of positions and masks. Nothing may be wrong.
+A pair of a model of language and a table (`--family`) is *refused* with a sentence, *right* where everything that
+the oracle compares agrees with the model as transformers runs it, and *wrong* otherwise. Without `--family` the token
+side of a model is right or refused, and nothing is said of positions and masks. Nothing may be wrong.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from generators.compute.plan import open_model, prepare
 from generators.findings import FINDINGS
 from generators.findings.inputs import CAPABILITIES, RUN
 from tests.checkpoint.oracle.__main__ import _lines, _versions
-from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.model import build, untrained
 from tests.checkpoint.oracle.table import not_seen, table_row
@@ -50,13 +50,13 @@ ABOUT_TOKENS = frozenset(
 
 @dataclass
 class Outcome:
-    """What came of one model by tables, and `alone`: without one, if none knows its type.
+    """What came of a model of one type by tables, and `alone`: without one.
 
     In a part: of text and images, say, where transformers names no token embedding of the whole.
     """
 
-    case: OracleCase
-    alone: str | None = None  # "read", "read in a part" or "refused"
+    kind: str
+    alone: str | None = None  # "read", "read in a part" or "refused"; None: what is saved names a type with a table
     right: list[str] = field(default_factory=list)
     wrong: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -70,11 +70,10 @@ def language_models() -> frozenset[str]:
     return frozenset(kind for name in mappings for kind in getattr(auto, f"MODEL_FOR_{name}_MAPPING_NAMES"))
 
 
-def without_tables() -> list[OracleCase]:
-    """Return a case for each type of model in transformers that no table of ours names."""
+def without_tables() -> list[str]:
     from transformers import CONFIG_MAPPING
 
-    return [OracleCase(NO_TYPE, kind) for kind in sorted({*CONFIG_MAPPING} - known_types())]
+    return sorted({*CONFIG_MAPPING} - known_types())
 
 
 @cache
@@ -82,55 +81,52 @@ def known_types() -> frozenset[str]:
     return frozenset(kind for family in families() for kind in family.model_types)
 
 
-def deeper(case: OracleCase) -> OracleCase:
+def deeper(kind: str) -> OracleCase:
     """Return a case with more layers, as some tables treat every fourth or sixth in another way.
 
-    Where no table of ours names its type, its heads share the stream's width: other widths would have tables refuse
-    a model by its shapes.
+    Its heads share the stream's width: other widths would have tables refuse a model by its shapes.
     """
     from transformers import CONFIG_MAPPING
 
-    known = CONFIG_MAPPING[case.type]().to_dict()
-    config = {key: LAYERS for key in LAYER_KEYS if key in known} | dict(case.config)
-    if case.family == NO_TYPE and known.get("head_dim"):
-        config["head_dim"] = USUAL_HEAD
-    return replace(case, config=config)
+    known = CONFIG_MAPPING[kind]().to_dict()
+    config = {key: LAYERS for key in LAYER_KEYS if key in known}
+    return OracleCase(NO_TYPE, kind, config=config | ({"head_dim": USUAL_HEAD} if known.get("head_dim") else {}))
 
 
-def saved(case: OracleCase, folder: Path) -> tuple[OracleCase, Any] | None:
+def saved(kind: str, folder: Path) -> tuple[OracleCase, Any] | None:
     """Save a small model, with more layers if it can be so; None if its type can't be made small."""
     import torch
 
-    for attempt in (deeper, lambda case: case):
+    for attempt in (deeper, partial(OracleCase, NO_TYPE)):
         with suppress(Exception):  # whatever a config of such sizes makes transformers raise
-            made = attempt(case)
+            case = attempt(kind)
             with torch.device("meta"):
-                size = sum(parameter.numel() for parameter in untrained(made).parameters())
+                size = sum(parameter.numel() for parameter in untrained(case).parameters())
             if size <= MOST_NUMBERS:
-                model = build(made)
+                model = build(case)
                 model.save_pretrained(folder)
-                return made, model
+                return case, model
     return None
 
 
-def outcome(case: OracleCase, tables: Iterable[str]) -> Outcome | None:
-    """Return what comes of a model by these tables, and by none; None if its type can't be made small."""
+def outcome(kind: str, tables: Iterable[str]) -> Outcome | None:
+    """Return what comes of a type of model by these tables, and by none; None if it can't be made small."""
     with tempfile.TemporaryDirectory() as name:
-        made = saved(case, Path(name))
+        made, found = saved(kind, Path(name)), Outcome(kind)
         if made is None:
             return None
-        found = Outcome(made[0])
-        _by_tables(found, Path(name), made[1].config, tables)
-        if not {case.type, made[1].config.model_type} & known_types():
+        case, model = made
+        _by_tables(found, case, Path(name), model.config, tables)
+        if model.config.model_type not in known_types():
             try:
-                found.alone = _alone(Path(name), made[1])
+                found.alone = _alone(Path(name), model)
             except AssertionError as error:
                 found.wrong[NO_TYPE] = str(error)
     return found
 
 
-def _by_tables(found: Outcome, folder: Path, config: Any, tables: Iterable[str]) -> None:
-    case, compared = found.case, dict[str, str]()
+def _by_tables(found: Outcome, case: OracleCase, folder: Path, config: Any, tables: Iterable[str]) -> None:
+    compared = dict[str, str]()
     config = getattr(config, "text_config", config)
     act = next((key for key in ACTIVATIONS if hasattr(config, key)), case.act)
     for table in tables:
@@ -208,17 +204,11 @@ def _differs(case: OracleCase, table: str) -> str:
     return f"not compared: {', '.join(unseen)}" if unseen else ""
 
 
-def others(case: OracleCase) -> list[str]:
-    """Return the tables by which a case is read: all but its own, of a model of language."""
-    tried = case.family != NO_TYPE or case.type in language_models()
-    return [table.name for table in families() if tried and case.type not in table.model_types]
-
-
 def row(found: Outcome) -> dict[str, Any]:
     """Return one row of the published table; the tables that refuse are all others."""
     tables = len({*found.right, *found.wrong, *found.refused} - {NO_TYPE})
-    whose = {"model_type": found.case.type, "variant": found.case.note or None}
-    return {**whose, "alone": found.alone, "tables": tables, "right": found.right, "wrong": found.wrong}
+    kept = {"right": found.right, "wrong": found.wrong}
+    return {"model_type": found.kind, "alone": found.alone, "tables": tables, **kept}
 
 
 def main() -> int:
@@ -230,8 +220,9 @@ def main() -> int:
     versions = _versions()
     torch.set_num_threads(1)
     rows = []
-    for case in (*CASES, *without_tables()):
-        found = None if only and case.type not in only else outcome(case, others(case))
+    tables = [table.name for table in families()]
+    for kind in only or without_tables():
+        found = outcome(kind, tables if kind in language_models() else [])
         if found is not None:
             rows.append(row(found))
             print({**rows[-1], "refused": len(found.refused)}, file=sys.stderr, flush=True)
