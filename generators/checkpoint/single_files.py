@@ -41,29 +41,17 @@ LLAMA2_C = (
     "a model of llama2.c. Convert its ckpt.pt with llama2.c's own `export.py NEW_FOLDER --version -1 --checkpoint "
     "ckpt.pt`."
 )
+ON_HUB = "Name the converted copy on the hub (its name ends in -hf)."
+ENCODER = "a HookedEncoder of TransformerLens; the atlas reads its HookedTransformer. Name the original BERT."
+COPY = "Name a PyTorch or safetensors copy of the same model"
+TENSORFLOW = (
+    f"a checkpoint of TensorFlow. {COPY}, or convert it with transformers 4: "
+    "CLASS.from_pretrained('FILE.ckpt.index', from_tf=True, config=...), then save_pretrained."
+)
 ORBAX = (
     "a checkpoint of Orbax (JAX). Read it with the software that wrote it, save its weights as model.safetensors "
     f"with the names of transformers, and put {CONFIG} beside it."
 )
-DCP = (
-    "a distributed checkpoint of PyTorch. Convert it: `python -m torch.distributed.checkpoint.format_utils "
-    f"dcp_to_torch FOLDER pytorch_model.bin`, and put {CONFIG} beside it."
-)
-NPZ = (
-    "an archive of NumPy arrays (MLX can write such files). Save them as model.safetensors "
-    f"(safetensors.numpy.save_file) beside {CONFIG}, and name the folder."
-)
-RWKV = "weights of RWKV in its author's own format. Name a converted copy on the hub (its name ends in -hf)."
-MAMBA = "a model of mamba_ssm. Name the converted copy on the hub (its name ends in -hf)."
-ENCODER = "a HookedEncoder of TransformerLens; the atlas reads its HookedTransformer. Name the original BERT."
-ONNX = "an ONNX graph, made to be run and not read. Name the model that it was exported from."
-HDF5 = f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}"
-COPY = "Name a PyTorch or safetensors copy of the same model"
-KERAS = f"a model of Keras, which transformers can't open. {COPY}."
-BY_CLASS = "CLASS.from_pretrained('FILE.ckpt.index', from_tf=True, config=...), then save_pretrained."
-TENSORFLOW = f"a checkpoint of TensorFlow. {COPY}, or convert it with transformers 4: {BY_CLASS}"
-FLAX = f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}"
-GGML = "a file of GGML, the format before GGUF. Name the original that it was converted from."
 # Names of files that no reader here takes; the first match says what a folder holds.
 FOREIGN = {
     "consolidated.*.pth": META,
@@ -71,14 +59,20 @@ FOREIGN = {
     **dict.fromkeys(("*zero_to_fp32.py", "*_model_states.pt", "*_optim_states.pt"), DEEPSPEED),
     **dict.fromkeys(("latest_checkpointed_iteration.txt", "mp_rank_*", "model_optim_rng.pt"), MEGATRON),
     **dict.fromkeys(("_CHECKPOINT_METADATA", "manifest.ocdbt"), ORBAX),
-    "*.distcp": DCP,
+    "*.distcp": (
+        "a distributed checkpoint of PyTorch. Convert it: `python -m torch.distributed.checkpoint.format_utils "
+        f"dcp_to_torch FOLDER pytorch_model.bin`, and put {CONFIG} beside it."
+    ),
     **dict.fromkeys(("*.ckpt.index", "*.ckpt.data-*", "*.ckpt.meta"), TENSORFLOW),
-    "*.onnx": ONNX,
-    "*.keras": KERAS,
-    "*.h5": HDF5,
-    "*.npz": NPZ,
-    "*.msgpack": FLAX,
-    "*.ggml": GGML,
+    "*.onnx": "an ONNX graph, made to be run and not read. Name the model that it was exported from.",
+    "*.keras": f"a model of Keras, which transformers can't open. {COPY}.",
+    "*.h5": f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}",
+    "*.npz": (
+        "an archive of NumPy arrays (MLX can write such files). Save them as model.safetensors "
+        f"(safetensors.numpy.save_file) beside {CONFIG}, and name the folder."
+    ),
+    "*.msgpack": f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}",
+    "*.ggml": "a file of GGML, the format before GGUF. Name the original that it was converted from.",
 }
 # Endings of tensor names that other software uses and no table of the atlas.
 TENSORS = {
@@ -86,8 +80,8 @@ TENSORS = {
     ".attn.qkv.weight": LITGPT,
     ".norm_1.weight": LITGPT,
     ".self_attention.linear_qkv.weight": MEGATRON,
-    ".att.key.weight": RWKV,
-    ".mixer.in_proj.weight": MAMBA,
+    ".att.key.weight": f"weights of RWKV in its author's own format. {ON_HUB}",
+    ".mixer.in_proj.weight": f"a model of mamba_ssm. {ON_HUB}",
     "embed.embed.W_E": ENCODER,
 }
 SHARD = re.compile(r"(?P<of>.+)-(?P<at>\d{5})-of-(?P<count>\d{5})(?P<ending>\.\w+)")

@@ -248,28 +248,26 @@ def write_llama_gguf(
     write_gguf(path, arch, tensors, said | changed, kind, extra, split=split)
 
 
+# What llama.cpp calls a setting -> what configs call it.
+IN_GGUF = {
+    "block_count": ("num_hidden_layers", "n_layer"),
+    "context_length": ("max_position_embeddings", "n_positions"),
+    "embedding_length": ("hidden_size", "n_embd"),
+    "feed_forward_length": ("intermediate_size", "n_inner"),
+    "attention.head_count": ("num_attention_heads", "n_head"),
+    "attention.head_count_kv": ("num_key_value_heads",),
+    "attention.layer_norm_rms_epsilon": ("rms_norm_eps",),
+    "attention.layer_norm_epsilon": ("layer_norm_epsilon",),
+    "rope.freq_base": ("rope_theta",),
+}
+
+
 def _said_in_gguf(c: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "block_count": c["num_hidden_layers"],
-        "context_length": c["max_position_embeddings"],
-        "embedding_length": c["hidden_size"],
-        "feed_forward_length": c["intermediate_size"],
-        "attention.head_count": c["num_attention_heads"],
-        "attention.head_count_kv": c["num_key_value_heads"],
-        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
-        "rope.freq_base": c["rope_theta"],
-    }
+    return {key: c[name] for key, names in IN_GGUF.items() for name in names if name in c}
 
 
 def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL, **more: Any) -> None:
-    said = {
-        "block_count": sizes.n_layer,
-        "context_length": sizes.n_ctx,
-        "embedding_length": sizes.d_model,
-        "feed_forward_length": 4 * sizes.d_model,
-        "attention.head_count": sizes.n_head,
-        "attention.layer_norm_epsilon": 1e-5,
-    } | more
+    said = _said_in_gguf(config_of("gpt2", sizes, n_inner=4 * sizes.d_model)) | more
     tensors = {
         name: tensor.T.copy() if name.endswith(CONV1D) else tensor
         for name, tensor in tensors_of("gpt2", sizes).items()
