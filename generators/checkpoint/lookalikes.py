@@ -46,14 +46,18 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
         return
     if any(kind in table.model_types for table in families()):
         raise InputError(f"The model is of type {kind!r}, which has a table of its own: leave out --family.")
-    if assumed := _assumed(config, family, architecture):
-        raise InputError(
-            f"Models of the family {family.name!r} {assumed}. Nothing in {files.origin.place} shows that this model "
-            "does, so it is not read."
-        )
+    check_assumed(config, files.origin.place, family, architecture)
     understood(config, next(table for table in families() if table.name == family.name), strictly=True)
     names = as_matrices(files.names(), packed=bool(config.get("quantization_config")))
-    _check_tensors(names, files.origin.place, family, architecture)
+    check_tensors(names, files.origin.place, family, architecture)
+
+
+def check_assumed(config: Mapping[str, Any], place: str, family: Family, architecture: Architecture) -> None:
+    if assumed := _assumed(config, family, architecture):
+        raise InputError(
+            f"Models of the family {family.name!r} {assumed}. Nothing in {place} shows that this model does, so it "
+            "is not read."
+        )
 
 
 def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
@@ -82,7 +86,7 @@ def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
     return "don't scale attention scores" if a.score_scale == 1 else ""
 
 
-def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
+def check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
     slots = dict(family.in_file(names, architecture.n_layer))
     if unknown := unknown_tensors(names, family, architecture):
         raise InputError(

@@ -54,6 +54,7 @@ ORBAX = (
 )
 # Names of files that no reader here takes; the first match says what a folder holds.
 FOREIGN = {
+    "adapter_model.*": f"weights of an adapter alone. {MERGE}",
     "consolidated.*.pth": META,
     "lit_model.pth": LITGPT,
     **dict.fromkeys(("*zero_to_fp32.py", "*_model_states.pt", "*_optim_states.pt"), DEEPSPEED),
@@ -93,17 +94,10 @@ OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 def what_to_name(path: Path, typed: str) -> str | None:
     if begins(path) == "gguf":
         return None
-    if path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name):
-        folder = Path(typed).parent
-        if (path.parent / CONFIG).is_file():
-            return f"{typed!r} is a file: name its folder, {_as_folder(folder)!r}."
-        if path.suffix == ".json" or SHARD.fullmatch(path.name) or not is_of_weights(path):
-            return f"{typed!r} is a file, and there is no {CONFIG} beside it. {READ}: name such a folder."
-    if path.name.startswith("adapter_model."):
-        content = path.parent / ADAPTER
-        said = content.read_bytes() if content.is_file() else None
-        return what_is_there([ADAPTER], lambda name: said, repr(typed))
-    if kind := _foreign(path.name):
+    of_folder = path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name)
+    if of_folder and (path.parent / CONFIG).is_file():
+        return f"{typed!r} is a file: name its folder, {_as_folder(Path(typed).parent)!r}."
+    if kind := foreign(path.name):
         return f"{typed!r} is {kind}"
     if is_of_weights(path):
         return None
@@ -154,11 +148,8 @@ def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
     return f"These are {kind}" if kind.startswith("weights") else f"This is {kind}"
 
 
-def is_foreign(name: str) -> bool:
-    return name.startswith("adapter_model.") or bool(_foreign(name))
-
-
-def _foreign(name: str) -> str:
+def foreign(name: str) -> str:
+    """Return which other software writes files of such a name, and what to do; "" if that isn't known."""
     return next((kind for pattern, kind in FOREIGN.items() if fnmatch.fnmatch(name, pattern)), "")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from generators.base.errors import AtlasError, InputError
-from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.families import families, has_table
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
@@ -126,21 +126,16 @@ def outcome(kind: str, tables: Iterable[str]) -> Outcome | None:
 
 
 def _by_tables(found: Outcome, case: OracleCase, folder: Path, config: Any, tables: Iterable[str]) -> None:
-    compared = dict[str, str]()
     config = getattr(config, "text_config", config)
     act = next((key for key in ACTIVATIONS if hasattr(config, key)), case.act)
     for table in tables:
         try:
-            checkpoint = open_checkpoint(in_folder(folder), table)
-            reading = _reading(checkpoint)
-            if reading not in compared:
-                dict(checkpoint)  # every tensor can be read, or it is refused
-                compared[reading] = _differs(replace(case, family=table, model_type=case.type, act=act), table)
+            dict(open_checkpoint(in_folder(folder), table))  # every tensor can be read, or it is refused
         except InputError as error:
             found.refused[table] = str(error)
             continue
-        if compared[reading]:
-            found.wrong[table] = compared[reading]
+        if differs := _differs(replace(case, family=table, model_type=case.type, act=act), table):
+            found.wrong[table] = differs
         else:
             found.right.append(table)
 
@@ -180,12 +175,6 @@ def _embeddings(model: Any) -> tuple[list[Any], bool]:
         if named.weight.ndim == 2:
             return [named], False
     return [part for part in model.modules() if isinstance(part, torch.nn.Embedding)], True
-
-
-def _reading(checkpoint: Checkpoint) -> str:
-    """Return all that distinguishes one reading of a checkpoint from another."""
-    bare = checkpoint.family.bare_norms
-    return repr((replace(checkpoint.architecture, family=""), sorted(checkpoint._slots.items()), bare))
 
 
 def _differs(case: OracleCase, table: str) -> str:

@@ -119,7 +119,7 @@ TWICE = "- name: a\n  title: A\n  sources: [{folder: a}]\n  name: b\n"  # YAML w
         ("[" * 5000, "isn't valid YAML"),
         ("- &a [*a]", r"\*a is part of what has a name"),
         (TWICE, "'name' is there twice"),
-        ([ENTRY, ENTRY], "names the model 'tiny' twice"),
+        ([ENTRY, ENTRY], "names 'tiny' twice"),
         ([ENTRY, {**ENTRY, "name": "other", "frequency": "guess"}], r"models\.1\.frequency \('other'\)"),
     ],
 )
@@ -217,6 +217,8 @@ def test_a_name_that_was_mistyped_gets_the_three_nearest(typed, near):
         ("model.bin", b"", "a file of a format that the atlas doesn't know"),
         ("weights.h5", b"\x89HDF\r\n", "weights of Keras or TensorFlow (HDF5)"),
         ("words.zip", b"PK\x03\x04", "a file of a format that the atlas doesn't know"),
+        ("model.safetensors", b"", "a file of a format that the atlas doesn't know"),
+        ("adapter_model.safetensors", b"", "weights of an adapter alone"),
         ("consolidated.00.pth", b"PK\x03\x04", "weights in Meta's own format"),
         ("model.bin", random.Random(0).randbytes(64), "a file of a format that the atlas doesn't know"),
     ],
@@ -257,12 +259,6 @@ def test_of_a_file_in_a_folder_that_can_be_read_the_folder_is_named(registry, mi
             find_model(typed, registry)
         assert str(refusal.value) == f"{typed!r} is a file: name its folder, {told!r}."
         find_model(told, registry)
-
-
-def test_weights_without_a_config_beside_them_are_no_folder_to_name(registry, tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match=r"there is no config\.json beside it"):
-        find_model(str(tmp_path / "model.safetensors"), registry)
 
 
 @pytest.mark.parametrize(

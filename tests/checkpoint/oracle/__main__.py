@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.checkpoint.oracle.cases import CASES
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
-from tests.checkpoint.oracle.findings import ABOUT_WEIGHTS, outcomes_of
+from tests.checkpoint.oracle.findings import ABOUT_WEIGHTS, COMPUTED, outcomes_of
 from tests.checkpoint.oracle.table import COLUMNS, table_row
 
 RESULTS = Path(__file__).parents[3] / "results" / "oracle.json"
@@ -26,7 +26,8 @@ def main() -> int:
         if only and not {case.name, case.type, case.family} & {*only}:
             continue
         oracle = ModelOracle(case)
-        rows.append(table_row(case, oracle.compare(), oracle, outcomes_of(case)))
+        computed = [found == COMPUTED for found in outcomes_of(case).values()]
+        rows.append({**table_row(case, oracle.compare(), oracle), "findings": sum(computed)})
         agrees = rows[-1]["largest_difference"] <= TOLERANCE
         print(rows[-1] if only else f"{case.name}: {'agrees' if agrees else 'DIFFERS'}", file=sys.stderr)
     if not only:

@@ -37,6 +37,7 @@ FAMILIES = (
     *("gpt2", "gpt_neo", "gpt_neox", "llama", "qwen2", "gemma2"),
     *("phi", "opt", "bloom", "bert", "roberta", "albert"),
 )
+NO_FAMILY = "model_type"  # what a sentence on a type that isn't certain speaks of
 BLOCK = re.compile(r"^(.*?\.)(\d+)\.")
 
 
@@ -237,7 +238,7 @@ CONDITIONS = (
     ),
     Condition("another class", [stored(), saying(**MINE)], said="names the class MineForCausalLM"),
     Condition("no type, a class", [stored(), saying(model_type=None)], said="has no model_type"),
-    Condition("no type, no class", [stored(), saying(model_type=None, architectures=None)], refused="model_type"),
+    Condition("no type, no class", [stored(), saying(model_type=None, architectures=None)], refused=NO_FAMILY),
     Condition(
         "quantized by AWQ",
         [stored(), saying(quantization_config={"quant_method": "awq", "bits": 4})],
@@ -287,7 +288,7 @@ def outcome(family: str, condition: Condition) -> str:
             found = {role: opened[role].copy() for role in opened}
         except InputError as error:
             return "refused" if condition.refused and condition.refused in str(error) else f"refused: {error}"
-        if condition.refused:
+        if condition.refused and condition.refused != NO_FAMILY:
             return "read, and had to be refused"
         wanted = as_transformers_opens_it(built, folder) if condition.opens else built.roles
     heard.append(opened.note or "")
