@@ -26,7 +26,7 @@ BY_TRANSFORMERS_4 = (
 )
 META = (
     "weights in Meta's own format. Convert them with convert_llama_weights_to_hf.py of the transformers repository, "
-    "or name the model on the hub."
+    "or name the model on the hub. The ckpt.pt of llama2.c: `export.py NEW_FOLDER --version -1 --checkpoint ckpt.pt`."
 )
 LITGPT = (
     "a checkpoint of LitGPT. Convert it with `litgpt convert_from_litgpt CHECKPOINT_FOLDER NEW_FOLDER`, and put the "
@@ -37,10 +37,6 @@ DEEPSPEED = (
     "put the model's config.json into OUT, and name OUT."
 )
 MEGATRON = "a checkpoint of Megatron-LM. Convert it with Megatron Bridge: AutoBridge's export_ckpt."
-LLAMA2_C = (
-    "a model of llama2.c. Convert its ckpt.pt with llama2.c's own `export.py NEW_FOLDER --version -1 --checkpoint "
-    "ckpt.pt`."
-)
 ON_HUB = "Name the converted copy on the hub (its name ends in -hf)."
 ENCODER = "a HookedEncoder of TransformerLens; the atlas reads its HookedTransformer. Name the original BERT."
 COPY = "Name a PyTorch or safetensors copy of the same model"
@@ -136,13 +132,9 @@ def adapter_within(names: Collection[str], place: str) -> str:
     return f"{place} holds {kind} beside its weights. {MERGE}"
 
 
-def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
-    """Return which other software gave tensors such names, and what to do; "" if that isn't known.
-
-    `settings` are the names of what their file holds besides.
-    """
+def what_tensors_say(names: Collection[str]) -> str:
+    """Return which other software gave tensors such names, and what to do; "" if that isn't known."""
     kind = next((kind for end, kind in TENSORS.items() if any(name.endswith(end) for name in names)), None)
-    kind = LLAMA2_C if kind == META and "model_args" in settings else kind
     if kind is None:
         return ""
     return f"These are {kind}" if kind.startswith("weights") else f"This is {kind}"

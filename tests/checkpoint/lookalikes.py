@@ -24,7 +24,6 @@ from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
 from generators.compute.plan import open_model, prepare
 from generators.findings import FINDINGS
-from generators.findings.inputs import CAPABILITIES, RUN
 from tests.checkpoint.oracle.__main__ import _lines, _versions
 from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
@@ -34,29 +33,19 @@ from tests.nulls import today
 
 RESULTS = Path(__file__).parents[2] / "results" / "lookalikes.json"
 MOST_NUMBERS = 20_000_000  # of a small model; a type that stays larger has sizes that the small config doesn't name
-ACTIVATIONS = ("hidden_activation", "hidden_act", "activation_function", "activation", "dense_act_fn", "afn")
 NO_TYPE = "(none)"
 LAYERS = 7
 USUAL_HEAD = 8  # 32 channels of the stream, 4 heads
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers")
-ABOUT_TOKENS = frozenset(
-    finding.name
-    for finding in FINDINGS
-    if RUN not in finding.needs
-    and "unembedding" not in finding.uses
-    and {role for role in finding.needs if role not in CAPABILITIES} == {"token_embedding"}
-)
+ABOUT_TOKENS = ("frequency", "token_svd", "outliers", "vocabulary_rows")
 
 
 @dataclass
 class Outcome:
-    """What came of a model of one type by tables, and `alone`: without one.
+    """What came of a model of one type by tables, and `alone`: without one."""
 
-    In a part: of text and images, say, where transformers names no token embedding of the whole.
-    """
-
-    kind: str
-    alone: str | None = None  # "read", "read in a part" or "refused"; None: what is saved names a type with a table
+    model_type: str
+    alone: str | None = None  # "read" or "refused"; None: what is saved names a type with a table
     right: list[str] = field(default_factory=list)
     wrong: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -68,12 +57,6 @@ def language_models() -> frozenset[str]:
 
     mappings = ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM")
     return frozenset(kind for name in mappings for kind in getattr(auto, f"MODEL_FOR_{name}_MAPPING_NAMES"))
-
-
-def without_tables() -> list[str]:
-    from transformers import CONFIG_MAPPING
-
-    return sorted({*CONFIG_MAPPING} - known_types())
 
 
 @cache
@@ -116,7 +99,7 @@ def outcome(kind: str, tables: Iterable[str]) -> Outcome | None:
         if made is None:
             return None
         case, model = made
-        _by_tables(found, case, Path(name), model.config, tables)
+        _by_tables(found, case, Path(name), tables)
         if model.config.model_type not in known_types():
             try:
                 found.alone = _alone(Path(name), model)
@@ -125,16 +108,14 @@ def outcome(kind: str, tables: Iterable[str]) -> Outcome | None:
     return found
 
 
-def _by_tables(found: Outcome, case: OracleCase, folder: Path, config: Any, tables: Iterable[str]) -> None:
-    config = getattr(config, "text_config", config)
-    act = next((key for key in ACTIVATIONS if hasattr(config, key)), case.act)
+def _by_tables(found: Outcome, case: OracleCase, folder: Path, tables: Iterable[str]) -> None:
     for table in tables:
         try:
             dict(open_checkpoint(in_folder(folder), table))  # every tensor can be read, or it is refused
         except InputError as error:
             found.refused[table] = str(error)
             continue
-        if differs := _differs(replace(case, family=table, model_type=case.type, act=act), table):
+        if differs := _differs(replace(case, family=table, model_type=case.type), table):
             found.wrong[table] = differs
         else:
             found.right.append(table)
@@ -150,9 +131,8 @@ def _alone(folder: Path, model: Any) -> str:
     checkpoint = opened.checkpoint
     assert not has_table(checkpoint.family), "has a table"
     assert list(checkpoint) == ["token_embedding"], list(checkpoint)
-    embeddings, in_a_part = _embeddings(model)
     read, name = checkpoint["token_embedding"], checkpoint.record("token_embedding").name
-    same = (np.array_equal(read, embedding.weight.detach().float().numpy()) for embedding in embeddings)
+    same = (np.array_equal(read, embedding.weight.detach().float().numpy()) for embedding in _embeddings(model))
     assert any(same), f"{name} embeds no tokens"
     prepared = prepare(opened, FINDINGS)
     for planned in prepared.plans:
@@ -163,18 +143,18 @@ def _alone(folder: Path, model: Any) -> str:
             assert "no table for models of type" in (planned.reason or ""), planned.reason
     said = prepared.record
     assert (said.causal, said.post_norm) == (None, None), said
-    return "read in a part" if in_a_part else "read"
+    return "read"
 
 
-def _embeddings(model: Any) -> tuple[list[Any], bool]:
-    """Return what transformers calls the token embedding; where it calls nothing so, those of all parts, and True."""
+def _embeddings(model: Any) -> list[Any]:
+    """Return what transformers calls the token embedding; where it calls nothing so, those of all parts."""
     import torch
 
     with suppress(NotImplementedError, AttributeError):
         named = model.get_input_embeddings()
         if named.weight.ndim == 2:
-            return [named], False
-    return [part for part in model.modules() if isinstance(part, torch.nn.Embedding)], True
+            return [named]
+    return [part for part in model.modules() if isinstance(part, torch.nn.Embedding)]
 
 
 def _differs(case: OracleCase, table: str) -> str:
@@ -196,12 +176,12 @@ def _differs(case: OracleCase, table: str) -> str:
 def row(found: Outcome) -> dict[str, Any]:
     """Return one row of the published table; the tables that refuse are all others."""
     tables = len({*found.right, *found.wrong, *found.refused} - {NO_TYPE})
-    kept = {"right": found.right, "wrong": found.wrong}
-    return {"model_type": found.kind, "alone": found.alone, "tables": tables, **kept}
+    return {key: value for key, value in vars(found).items() if key != "refused"} | {"tables": tables}
 
 
 def main() -> int:
     import torch
+    from transformers import CONFIG_MAPPING
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=[], metavar="TYPE", help="say what comes of these types alone")
@@ -210,7 +190,7 @@ def main() -> int:
     torch.set_num_threads(1)
     rows = []
     tables = [table.name for table in families()]
-    for kind in only or without_tables():
+    for kind in only or sorted({*CONFIG_MAPPING} - known_types()):
         found = outcome(kind, tables if kind in language_models() else [])
         if found is not None:
             rows.append(row(found))

@@ -16,10 +16,6 @@ from tests.checkpoints import SMALL, Array, Sizes, config_of, tensors_of, tensor
 CONV1D = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
 
 
-def without_biases(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    return {name: np.zeros_like(t) if name.endswith(".bias") else t for name, t in tensors.items()}
-
-
 def nanogpt_of(tensors: Mapping[str, Array], *, bias: bool = True) -> dict[str, Array]:
     """Return GPT-2's tensors as nanoGPT's model has them: Linear in place of Conv1D."""
     named = {
@@ -189,10 +185,6 @@ MISTRAL_PARAMS = {
     "vocab_size": 40,
     "rope_theta": 10000.0,
 }
-
-
-def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    return renamed(turning_neighbors(tensors), IN_MISTRAL)
 
 
 @contextmanager

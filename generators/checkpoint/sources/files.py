@@ -356,7 +356,7 @@ class Files:
         """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""
         if found := single_files.what_is_there(self._beside(), self.content, f"The folder {self.origin.place}"):
             return found
-        return single_files.what_tensors_say(self.names(), self.settings()) if self._has_weights else ""
+        return single_files.what_tensors_say(self.names()) if self._has_weights else ""
 
     def _opened(self, name: str) -> tuple[Path, Format]:
         """Return the file that holds a tensor and its format. Raises KeyError, InputError: as for its header."""

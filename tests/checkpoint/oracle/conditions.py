@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -325,21 +325,17 @@ def main() -> int:
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    counts: Counter[str] = Counter()
-    by_condition: dict[str, Counter[str]] = {}
-    wrong = []
+    by_condition: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for family, condition, ask in combinations():
         found = ask()
-        kind = found if found in RIGHT else "wrong"
-        counts[kind] += 1
-        by_condition.setdefault(condition, Counter())[kind] += 1
-        if kind == "wrong":
-            wrong.append(f"{family}, {condition}: {found}")
-            print(wrong[-1], file=sys.stderr)
+        by_condition[condition][found if found in RIGHT else "wrong"] += 1
+        if found not in RIGHT:
+            print(f"{family}, {condition}: {found}", file=sys.stderr)
+    counts = sum(by_condition.values(), Counter())
     head = {**_versions(), "tolerance": TOLERANCE, "families": FAMILIES}
     write_record(RESULTS, {**head, "counts": counts, "conditions": by_condition})
-    print(f"{sum(counts.values())} combinations: {dict(counts)}", file=sys.stderr)
-    return int(bool(wrong))
+    print(f"{counts.total()} combinations: {dict(counts)}", file=sys.stderr)
+    return int("wrong" in counts)
 
 
 if __name__ == "__main__":

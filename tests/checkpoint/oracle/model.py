@@ -26,7 +26,7 @@ def small_config(case: OracleCase) -> Any:
     if case.type == "gpt_bigcode":
         chosen.pop("num_key_value_heads")
     given = {key: {**chosen[key], **value} if key in TOWERS else value for key, value in case.config.items()}
-    return kind(**{**chosen, **given}, attn_implementation=implementation(case))
+    return kind(**{**chosen, **given}, attn_implementation="eager" if case.eager else "sdpa")
 
 
 def _small(known: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,10 +38,6 @@ def _small(known: Mapping[str, Any]) -> dict[str, Any]:
     return chosen | {key: {"model_type": part["model_type"], **_small(part)} for key, part in parts.items()}
 
 
-def implementation(case: OracleCase) -> str:
-    return "eager" if case.eager else "sdpa"
-
-
 def untrained(case: OracleCase) -> Any:
     import transformers
 
@@ -49,7 +45,7 @@ def untrained(case: OracleCase) -> Any:
     for auto in HEADS[case.type in (*PAIRS, "whisper") :]:
         kind = getattr(transformers, auto)
         if type(config) in kind._model_mapping:
-            return kind.from_config(config, attn_implementation=implementation(case))
+            return kind.from_config(config)
     # a half that no automatic class knows
     return getattr(transformers, type(config).__name__.replace("Config", "Model"))(config)
 
