@@ -26,7 +26,7 @@ define installed
 	touch $@
 endef
 
-.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled rounding real-models fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -83,11 +83,8 @@ oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch, an
 	$(BIN)/python -m tests.checkpoint.oracle $(ORACLE_ARGS)
 	$(BIN)/python -m tests.checkpoint.oracle.conditions
 
-lookalikes: $(VENV)/.dev ## models of every type read by the tables of other families; writes results/lookalikes.json; LOOKALIKES_ARGS="--only apertus", say
+lookalikes: $(VENV)/.dev ## models of every type without a table, read by the tables of families and by none; writes results/lookalikes.json; LOOKALIKES_ARGS="--only apertus", say
 	$(BIN)/python -m tests.checkpoint.lookalikes $(LOOKALIKES_ARGS)
-
-untabled: $(VENV)/.dev ## types of models that no table describes, made small, through the atlas; writes results/untabled.json
-	$(BIN)/python -m tests.checkpoint.oracle.untabled $(UNTABLED_ARGS)
 
 rounding: $(VENV)/.dev ## which verdicts about weights move when they are rounded to 8 and 4 bits; writes results/rounding.json
 	$(BIN)/python -m tests.rounding

@@ -1,12 +1,11 @@
 """`--family` on a model of another type: read where the table certainly fits it, refused otherwise.
 
-A type that has a table of its own is read by another only if both tables read it the same way. Of any other type, the
-table must know every setting and every tensor, and find all that it expects in each block that is there.
+A type that has a table of its own is read by no other. Of any other type, the table must know every setting and every
+tensor, and find all that it expects in each block that is there.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from math import isclose
 from typing import Any
 
@@ -45,14 +44,8 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
     kind = config.get("model_type")
     if kind in family.model_types:
         return
-    own = [table for table in families() if kind in table.model_types]
-    if any(_same(files, config, table, family, architecture) for table in own):
-        return
-    if own:
-        raise InputError(
-            f"The model is of type {kind!r}, which has a table of its own; that of the family {family.name!r} "
-            "reads it another way. Leave out --family."
-        )
+    if any(kind in table.model_types for table in families()):
+        raise InputError(f"The model is of type {kind!r}, which has a table of its own: leave out --family.")
     check_assumed(config, files.origin.place, family, architecture)
     understood(config, next(table for table in families() if table.name == family.name), strictly=True)
     names = as_matrices(files.names(), packed=bool(config.get("quantization_config")))
@@ -65,16 +58,6 @@ def check_assumed(config: Mapping[str, Any], place: str, family: Family, archite
             f"Models of the family {family.name!r} {assumed}. Nothing in {place} shows that this model does, so it "
             "is not read."
         )
-
-
-def _same(files: Files, config: Mapping[str, Any], own: Family, family: Family, architecture: Architecture) -> bool:
-    try:
-        known, wanted = understood(config, own)
-    except InputError:
-        return False
-    names = set(files.names())
-    same = dict(family.in_file(names, architecture.n_layer)) == dict(known.in_file(names, wanted.n_layer))
-    return same and replace(wanted, family="") == replace(architecture, family="")
 
 
 def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:

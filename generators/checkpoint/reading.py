@@ -27,12 +27,12 @@ def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = Fa
     """
     settings = ModelConfig(config, family.at, family.defaults, family.second_names)
     chosen = resolved(family, settings)
-    sizes = _sizes(settings, chosen)
+    sizes, eps = _sizes(settings, chosen), chosen.config.get("norm_eps")
     fields: dict[str, Any] = {
         **sizes,
         "n_ctx": sizes.get("n_ctx"),
         "vocab_size": sizes.get("vocab_size"),
-        "norm_eps": _eps(settings, chosen),
+        "norm_eps": DEFAULT_EPS if eps is None or settings.get(eps) is None else settings.number(eps, at_most=1),
         "n_kv_head": settings.optional(settings.size, chosen.config.get("n_kv_head", "num_key_value_heads")),
         "tied": _tied(config, settings, chosen),
     }
@@ -73,11 +73,6 @@ def _d_head(settings: ModelConfig, family: Family, sizes: Mapping[str, int]) -> 
             f"config.json says {sizes['n_head']} heads share a width of {sizes['d_model']}, which doesn't divide."
         )
     return sizes["d_model"] // sizes["n_head"]
-
-
-def _eps(settings: ModelConfig, family: Family) -> float:
-    key = family.config.get("norm_eps")
-    return DEFAULT_EPS if key is None or settings.get(key) is None else settings.number(key, at_most=1)
 
 
 def _tied(config: Mapping[str, Any], settings: ModelConfig, family: Family) -> bool:

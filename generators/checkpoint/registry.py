@@ -51,32 +51,28 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class HubSource(Entry):
+class Located(Entry):
+    def in_words(self) -> str:
+        return " ".join(f"{key} {value}" for key, value in self.model_dump(exclude_defaults=True).items())
+
+
+class HubSource(Located):
     """A repository on the model hub; `revision` is a branch, a tag or a commit."""
 
     hub: HubId
     revision: str = Field(default="main", pattern=r"^\w[\w/-]*(\.[\w/-]+)*$")
 
-    def in_words(self) -> str:
-        return f"hub {self.hub}" if self.revision == "main" else f"hub {self.hub} revision {self.revision}"
 
-
-class PackageSource(Entry):
+class PackageSource(Located):
     """An installed Python package that carries a checkpoint."""
 
     package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 
-    def in_words(self) -> str:
-        return f"package {self.package}"
 
-
-class FolderSource(Entry):
+class FolderSource(Located):
     """A folder with a checkpoint, as a path relative to `models.yml`."""
 
     folder: Path
-
-    def in_words(self) -> str:
-        return f"folder {self.folder}"
 
 
 Place = int | Title  # place of a model in a series
@@ -152,12 +148,6 @@ class Pattern(Entry):
     family: str | None = None
     frequency: Frequency = "index"
     licence: Text | None = None
-
-    @model_validator(mode="after")
-    def _names_are_distinct(self) -> Self:
-        if AT not in self.name or AT not in self.title:
-            raise ValueError(f"name and title of each member must hold {AT}")
-        return self
 
     def at(self, place: Place, root: Path) -> Model:
         """Return the member at a place; its folders are meant from `root`."""
@@ -330,16 +320,9 @@ def _check_names(registry: Registry, models: Path, series: Path) -> None:
         seeds = None if one.seeds is None else registry.find_series(one.seeds)
         if one.seeds is not None and (seeds is None or seeds.along != "seed"):
             raise InputError(f"{series}: the seeds of the series {one.name!r} are {one.seeds!r}, no series of seeds.")
-    listed = {member.model for one in registry.series for member in one.members}
-    for model in registry.models:
-        if registry.series and model.only_in_series and model.name not in listed:
-            raise InputError(f"{models}: {model.name!r} is in series only, but no series in {series} has it.")
-    every = Counter([*names, *made, *(one.name for one in registry.series)])
-    for name, count in every.items():
+    for name, count in Counter([*names, *made, *(one.name for one in registry.series)]).items():
         if count > 1:
-            raise InputError(
-                f"The registry {models} names {'the model' if name in names else 'something'} {name!r} twice."
-            )
+            raise InputError(f"The registry {models} names {name!r} twice.")
 
 
 def slug(name: str) -> str:

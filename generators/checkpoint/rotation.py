@@ -64,22 +64,8 @@ def rotation(
         rules.setdefault("original_max_position_embeddings", original)
     if not is_number(base) or not is_number(part) or not 0 < part <= 1:
         raise InputError(f"config.json says that {part!r} of a head's channels turn, with base {base!r}.")
-    if part_key is None and part != 1:
-        part = _all_turn(part, rules)
+    part = 1.0 if part_key is None else part
     return rotary(int(fields["d_head"] * part), base, fields["n_ctx"], rules, adjacent)
-
-
-def _all_turn(part: float, rules: Mapping[str, Any]) -> float:
-    """Return the share of a head's channels that turn in a family whose software ignores the share in config.json.
-
-    Raises InputError: that software follows it in part, when rotations are scaled, and then fails.
-    """
-    if rules.get("rope_type", rules.get("type", "default")) == "default":
-        return 1.0
-    raise InputError(
-        f"config.json says that {part!r} of a head's channels turn, with scaled rotations; transformers can't run "
-        "models of this family like that, so the model is not read."
-    )
 
 
 def _rules(settings: ModelConfig, kind: str | None) -> Mapping[str, Any] | None:

@@ -26,7 +26,7 @@ BY_TRANSFORMERS_4 = (
 )
 META = (
     "weights in Meta's own format. Convert them with convert_llama_weights_to_hf.py of the transformers repository, "
-    "or name the model on the hub."
+    "or name the model on the hub. The ckpt.pt of llama2.c: `export.py NEW_FOLDER --version -1 --checkpoint ckpt.pt`."
 )
 LITGPT = (
     "a checkpoint of LitGPT. Convert it with `litgpt convert_from_litgpt CHECKPOINT_FOLDER NEW_FOLDER`, and put the "
@@ -37,49 +37,39 @@ DEEPSPEED = (
     "put the model's config.json into OUT, and name OUT."
 )
 MEGATRON = "a checkpoint of Megatron-LM. Convert it with Megatron Bridge: AutoBridge's export_ckpt."
-LLAMA2_C = (
-    "a model of llama2.c. Convert its ckpt.pt with llama2.c's own `export.py NEW_FOLDER --version -1 --checkpoint "
-    "ckpt.pt`."
+ON_HUB = "Name the converted copy on the hub (its name ends in -hf)."
+ENCODER = "a HookedEncoder of TransformerLens; the atlas reads its HookedTransformer. Name the original BERT."
+COPY = "Name a PyTorch or safetensors copy of the same model"
+TENSORFLOW = (
+    f"a checkpoint of TensorFlow. {COPY}, or convert it with transformers 4: "
+    "CLASS.from_pretrained('FILE.ckpt.index', from_tf=True, config=...), then save_pretrained."
 )
-LLM_C = "a model of llm.c. Convert it with llm.c's own dev/eval/export_hf.py, or name the original."
 ORBAX = (
     "a checkpoint of Orbax (JAX). Read it with the software that wrote it, save its weights as model.safetensors "
     f"with the names of transformers, and put {CONFIG} beside it."
 )
-DCP = (
-    "a distributed checkpoint of PyTorch. Convert it: `python -m torch.distributed.checkpoint.format_utils "
-    f"dcp_to_torch FOLDER pytorch_model.bin`, and put {CONFIG} beside it."
-)
-NPZ = (
-    "an archive of NumPy arrays (MLX can write such files). Save them as model.safetensors "
-    f"(safetensors.numpy.save_file) beside {CONFIG}, and name the folder."
-)
-RWKV = "weights of RWKV in its author's own format. Name a converted copy on the hub (its name ends in -hf)."
-MAMBA = "a model of mamba_ssm. Name the converted copy on the hub (its name ends in -hf)."
-ENCODER = "a HookedEncoder of TransformerLens; the atlas reads its HookedTransformer. Name the original BERT."
-ONNX = "an ONNX graph, made to be run and not read. Name the model that it was exported from."
-HDF5 = f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}"
-COPY = "Name a PyTorch or safetensors copy of the same model"
-KERAS = f"a model of Keras, which transformers can't open. {COPY}."
-BY_CLASS = "CLASS.from_pretrained('FILE.ckpt.index', from_tf=True, config=...), then save_pretrained."
-TENSORFLOW = f"a checkpoint of TensorFlow. {COPY}, or convert it with transformers 4: {BY_CLASS}"
-FLAX = f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}"
-GGML = "a file of GGML, the format before GGUF. Name the original that it was converted from."
 # Names of files that no reader here takes; the first match says what a folder holds.
 FOREIGN = {
+    "adapter_model.*": f"weights of an adapter alone. {MERGE}",
     "consolidated.*.pth": META,
     "lit_model.pth": LITGPT,
     **dict.fromkeys(("*zero_to_fp32.py", "*_model_states.pt", "*_optim_states.pt"), DEEPSPEED),
     **dict.fromkeys(("latest_checkpointed_iteration.txt", "mp_rank_*", "model_optim_rng.pt"), MEGATRON),
     **dict.fromkeys(("_CHECKPOINT_METADATA", "manifest.ocdbt"), ORBAX),
-    "*.distcp": DCP,
+    "*.distcp": (
+        "a distributed checkpoint of PyTorch. Convert it: `python -m torch.distributed.checkpoint.format_utils "
+        f"dcp_to_torch FOLDER pytorch_model.bin`, and put {CONFIG} beside it."
+    ),
     **dict.fromkeys(("*.ckpt.index", "*.ckpt.data-*", "*.ckpt.meta"), TENSORFLOW),
-    "*.onnx": ONNX,
-    "*.keras": KERAS,
-    "*.h5": HDF5,
-    "*.npz": NPZ,
-    "*.msgpack": FLAX,
-    "*.ggml": GGML,
+    "*.onnx": "an ONNX graph, made to be run and not read. Name the model that it was exported from.",
+    "*.keras": f"a model of Keras, which transformers can't open. {COPY}.",
+    "*.h5": f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}",
+    "*.npz": (
+        "an archive of NumPy arrays (MLX can write such files). Save them as model.safetensors "
+        f"(safetensors.numpy.save_file) beside {CONFIG}, and name the folder."
+    ),
+    "*.msgpack": f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}",
+    "*.ggml": "a file of GGML, the format before GGUF. Name the original that it was converted from.",
 }
 # Endings of tensor names that other software uses and no table of the atlas.
 TENSORS = {
@@ -87,12 +77,10 @@ TENSORS = {
     ".attn.qkv.weight": LITGPT,
     ".norm_1.weight": LITGPT,
     ".self_attention.linear_qkv.weight": MEGATRON,
-    ".att.key.weight": RWKV,
-    ".mixer.in_proj.weight": MAMBA,
+    ".att.key.weight": f"weights of RWKV in its author's own format. {ON_HUB}",
+    ".mixer.in_proj.weight": f"a model of mamba_ssm. {ON_HUB}",
     "embed.embed.W_E": ENCODER,
 }
-MOST_LOOKED_INTO = 20  # files of a folder
-MAGIC_OF_LLM_C = (20240326, 20240520)  # its first number
 SHARD = re.compile(r"(?P<of>.+)-(?P<at>\d{5})-of-(?P<count>\d{5})(?P<ending>\.\w+)")
 BEGIN = 64  # bytes that show what a file is
 CTRANSLATE2 = re.compile(rb"[\x01-\x10]\0\0\0[\x05-\x40]\0\w+Spec\0")  # a version, then the kind of model
@@ -102,18 +90,10 @@ OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 def what_to_name(path: Path, typed: str) -> str | None:
     if begins(path) == "gguf":
         return None
-    if path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name):
-        folder = Path(typed).parent
-        if (path.parent / CONFIG).is_file():
-            return f"{typed!r} is a file: name its folder, {_as_folder(folder)!r}."
-        if path.suffix == ".json" or SHARD.fullmatch(path.name) or not is_of_weights(path):
-            return f"{typed!r} is a file, and there is no {CONFIG} beside it. {READ}: name such a folder."
-    if path.name.startswith("adapter_model."):
-        content = path.parent / ADAPTER
-        said = content.read_bytes() if content.is_file() else None
-        return what_is_there([ADAPTER], lambda name: said, repr(typed))
-    kind = _kind(path)
-    if kind is not None:
+    of_folder = path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name)
+    if of_folder and (path.parent / CONFIG).is_file():
+        return f"{typed!r} is a file: name its folder, {_as_folder(Path(typed).parent)!r}."
+    if kind := foreign(path.name):
         return f"{typed!r} is {kind}"
     if is_of_weights(path):
         return None
@@ -152,20 +132,17 @@ def adapter_within(names: Collection[str], place: str) -> str:
     return f"{place} holds {kind} beside its weights. {MERGE}"
 
 
-def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
-    """Return which other software gave tensors such names, and what to do; "" if that isn't known.
-
-    `settings` are the names of what their file holds besides.
-    """
+def what_tensors_say(names: Collection[str]) -> str:
+    """Return which other software gave tensors such names, and what to do; "" if that isn't known."""
     kind = next((kind for end, kind in TENSORS.items() if any(name.endswith(end) for name in names)), None)
-    kind = LLAMA2_C if kind == META and "model_args" in settings else kind
     if kind is None:
         return ""
     return f"These are {kind}" if kind.startswith("weights") else f"This is {kind}"
 
 
-def is_foreign(name: str) -> bool:
-    return name.startswith("adapter_model.") or any(fnmatch.fnmatch(name, pattern) for pattern in FOREIGN)
+def foreign(name: str) -> str:
+    """Return which other software writes files of such a name, and what to do; "" if that isn't known."""
+    return next((kind for pattern, kind in FOREIGN.items() if fnmatch.fnmatch(name, pattern)), "")
 
 
 def _adapter(config: bytes | None) -> tuple[str, str]:
@@ -176,42 +153,6 @@ def _adapter(config: bytes | None) -> tuple[str, str]:
         base = kind = None
     named = "a LoRA adapter" if kind in ("LORA", None) else f"an adapter ({str(kind)[:40]})"
     return named, repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
-
-
-def foreign_within(folder: Path) -> str:
-    """Return which file of a folder is of other software, by its content, and what to do; "" without one."""
-    kinds = ((path.name, _kind(path)) for path in sorted(folder.glob("*.bin"))[:MOST_LOOKED_INTO] if path.is_file())
-    return next((f"The folder {folder.name} holds {name}, {kind}" for name, kind in kinds if kind), "")
-
-
-def _kind(path: Path) -> str | None:
-    named = next((kind for pattern, kind in FOREIGN.items() if fnmatch.fnmatch(path.name, pattern)), None)
-    if named is not None:
-        return named
-    if begins(path) == "hdf5":
-        return HDF5
-    with path.open("rb") as file:
-        begin = file.read(28)
-    if int.from_bytes(begin[:4], "little") in MAGIC_OF_LLM_C:
-        return LLM_C
-    return LLAMA2_C if _is_llama2_c(begin) else None
-
-
-def _is_llama2_c(begin: bytes) -> bool:
-    """Return whether a file looks like llama2.c's: its magic number, or seven consistent sizes."""
-    if begin.startswith(b"24ka"):  # 0x616b3432, stored little-endian
-        return True
-    if len(begin) < 28:
-        return False
-    sizes = [int.from_bytes(begin[i : i + 4], "little", signed=True) for i in range(0, 28, 4)]
-    dim, hidden, layers, heads, keys, vocab, length = sizes
-    return (
-        0 < layers < 1000
-        and 0 < keys <= heads <= dim <= hidden
-        and dim % heads == heads % keys == 0
-        and 0 < abs(vocab) < 10**7
-        and 0 < length < 10**7
-    )
 
 
 def _as_folder(folder: Path) -> str:
@@ -235,8 +176,6 @@ def begins(path: Path) -> str:
         return "gguf"
     if CTRANSLATE2.match(begin):
         return "ctranslate2"
-    if begin.startswith(b"\x89HDF"):
-        return "hdf5"
     if begin.startswith(b"PK"):
         return "pytorch" if _holds_a_pickle(path) else ""
     return "pytorch" if begin[:1] == b"\x80" else ""

@@ -214,7 +214,8 @@ def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
 
 
 def _needs_table(finding: Finding[Any]) -> bool:
-    return not finding.needs or RUN in finding.needs or "unembedding" in finding.uses
+    roles = {role for role in finding.needs if role not in CAPABILITIES}
+    return RUN in finding.needs or "unembedding" in finding.uses or roles != {"token_embedding"}
 
 
 class _Declared(Mapping[str, Array]):

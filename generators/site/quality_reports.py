@@ -119,7 +119,6 @@ class OracleRow(StoredPart):
     family: str
     model_type: str
     findings: int | None = None  # about weights that gave a result; the others said why not
-    asked: int | None = None  # of how many; None where it is as many as of the whole table
 
     @property
     def agrees(self) -> bool:
@@ -128,10 +127,7 @@ class OracleRow(StoredPart):
 
 
 class Oracle(StoredPart):
-    """The families' tables against torch and transformers; `findings` about weights were asked of each.
-
-    Rows that `--only` kept from before were asked as many as they say.
-    """
+    """The families' tables against torch and transformers; `findings` about weights were asked of each."""
 
     torch: str
     transformers: str
@@ -151,7 +147,7 @@ class Oracle(StoredPart):
     @property
     def most(self) -> tuple[int, int]:
         """Return how many findings give a result in the model that gives most, and how many were asked of it."""
-        return max((row.findings or 0, row.asked or self.findings) for row in self.rows)
+        return max(row.findings or 0 for row in self.rows), self.findings
 
 
 # Name -> what it holds: `make <name>` writes it to `results/<name>.json`.

@@ -1,117 +1,160 @@
-"""`make lookalikes`: read models of every type by the tables of other families, write results/lookalikes.json.
+"""`make lookalikes`: models of types without a table, by every table and by none; writes results/lookalikes.json.
 
-A pair of a model and a table (`--family`) is *refused* with a sentence, *right* where everything that the oracle
-compares agrees with the model as transformers runs it, and *wrong* otherwise. There must be no wrong pair.
+A pair of a model of language and a table (`--family`) is *refused* with a sentence, *right* where everything that
+the oracle compares agrees with the model as transformers runs it, and *wrong* otherwise. Without `--family` the token
+side of a model is right or refused, and nothing is said of positions and masks. Nothing may be wrong.
 """
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from generators.base.errors import InputError
-from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
-from generators.checkpoint.families import families
-from generators.checkpoint.sources import in_folder
+import numpy as np
+
+from generators.base.errors import AtlasError, InputError
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.families import families, has_table
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places, in_folder
+from generators.compute.plan import open_model, prepare
+from generators.findings import FINDINGS
 from tests.checkpoint.oracle.__main__ import _lines, _versions
-from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
-from tests.checkpoint.oracle.model import build
+from tests.checkpoint.oracle.model import build, untrained
 from tests.checkpoint.oracle.table import not_seen, table_row
 from tests.nulls import today
 
 RESULTS = Path(__file__).parents[2] / "results" / "lookalikes.json"
-MOST_NUMBERS = 3_000_000  # of a small model; a type that stays larger has sizes that the small config doesn't name
-ACTIVATIONS = ("hidden_activation", "hidden_act", "activation_function", "activation", "dense_act_fn", "afn")
+MOST_NUMBERS = 20_000_000  # of a small model; a type that stays larger has sizes that the small config doesn't name
 NO_TYPE = "(none)"
 LAYERS = 7
 USUAL_HEAD = 8  # 32 channels of the stream, 4 heads
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers")
+ABOUT_TOKENS = ("frequency", "token_svd", "outliers", "vocabulary_rows")
 
 
 @dataclass
 class Outcome:
-    case: OracleCase
+    """What came of a model of one type by tables, and `alone`: without one."""
+
+    model_type: str
+    alone: str | None = None  # "read" or "refused"; None: what is saved names a type with a table
     right: list[str] = field(default_factory=list)
     wrong: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
 
-def without_tables() -> list[OracleCase]:
-    """Return a case for each type of language model in transformers that no table of ours names."""
+@cache
+def language_models() -> frozenset[str]:
     from transformers.models.auto import modeling_auto as auto
 
-    known = {kind for family in families() for kind in family.model_types}
     mappings = ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM")
-    found = {kind for name in mappings for kind in getattr(auto, f"MODEL_FOR_{name}_MAPPING_NAMES")}
-    return [OracleCase(NO_TYPE, kind) for kind in sorted(found - known)]
+    return frozenset(kind for name in mappings for kind in getattr(auto, f"MODEL_FOR_{name}_MAPPING_NAMES"))
 
 
-def deeper(case: OracleCase) -> OracleCase:
+@cache
+def known_types() -> frozenset[str]:
+    return frozenset(kind for family in families() for kind in family.model_types)
+
+
+def deeper(kind: str) -> OracleCase:
     """Return a case with more layers, as some tables treat every fourth or sixth in another way.
 
-    Where no table of ours names its type, its heads share the stream's width: other widths would have tables refuse
-    a model by its shapes.
+    Its heads share the stream's width: other widths would have tables refuse a model by its shapes.
     """
     from transformers import CONFIG_MAPPING
 
-    known = CONFIG_MAPPING[case.type]().to_dict()
-    config = {key: LAYERS for key in LAYER_KEYS if key in known} | dict(case.config)
-    if case.family == NO_TYPE and known.get("head_dim"):
-        config["head_dim"] = USUAL_HEAD
-    return replace(case, config=config)
+    known = CONFIG_MAPPING[kind]().to_dict()
+    config = {key: LAYERS for key in LAYER_KEYS if key in known}
+    return OracleCase(NO_TYPE, kind, config=config | ({"head_dim": USUAL_HEAD} if known.get("head_dim") else {}))
 
 
-def small(case: OracleCase) -> OracleCase | None:
-    """Return a case as it can be built, with more layers if it can; None if its type can't be made small."""
+def saved(kind: str, folder: Path) -> tuple[OracleCase, Any] | None:
+    """Save a small model, with more layers if it can be so; None if its type can't be made small."""
     import torch
-    from transformers import AutoModel
 
-    from tests.checkpoint.oracle.model import small_config
-
-    for attempt in (deeper, lambda case: case):
-        try:
-            made = attempt(case)
+    for attempt in (deeper, partial(OracleCase, NO_TYPE)):
+        with suppress(Exception):  # whatever a config of such sizes makes transformers raise
+            case = attempt(kind)
             with torch.device("meta"):
-                model = AutoModel.from_config(small_config(made))
-        except Exception:  # whatever a config of such sizes makes transformers raise
-            continue
-        if sum(one.numel() for one in model.parameters()) <= MOST_NUMBERS:
-            return made
+                size = sum(parameter.numel() for parameter in untrained(case).parameters())
+            if size <= MOST_NUMBERS:
+                model = build(case)
+                model.save_pretrained(folder)
+                return case, model
     return None
 
 
-def outcome(case: OracleCase, tables: Iterable[str]) -> Outcome:
-    found, compared = Outcome(case), {}
-    with tempfile.TemporaryDirectory() as folder:
-        model = build(case)
-        model.save_pretrained(folder)
-        config = getattr(model.config, "text_config", model.config)
-        act = next((key for key in ACTIVATIONS if hasattr(config, key)), case.act)
-        for table in tables:
+def outcome(kind: str, tables: Iterable[str]) -> Outcome | None:
+    """Return what comes of a type of model by these tables, and by none; None if it can't be made small."""
+    with tempfile.TemporaryDirectory() as name:
+        made, found = saved(kind, Path(name)), Outcome(kind)
+        if made is None:
+            return None
+        case, model = made
+        _by_tables(found, case, Path(name), tables)
+        if model.config.model_type not in known_types():
             try:
-                checkpoint = open_checkpoint(in_folder(Path(folder)), table)
-                reading = _reading(checkpoint)
-                if reading not in compared:
-                    dict(checkpoint)  # every tensor can be read, or it is refused
-                    compared[reading] = _differs(replace(case, family=table, model_type=case.type, act=act), table)
-            except InputError as error:
-                found.refused[table] = str(error)
-                continue
-            if compared[reading]:
-                found.wrong[table] = compared[reading]
-            else:
-                found.right.append(table)
+                found.alone = _alone(Path(name), model)
+            except AssertionError as error:
+                found.wrong[NO_TYPE] = str(error)
     return found
 
 
-def _reading(checkpoint: Checkpoint) -> str:
-    """Return all that distinguishes one reading of a checkpoint from another."""
-    bare = checkpoint.family.bare_norms
-    return repr((replace(checkpoint.architecture, family=""), sorted(checkpoint._slots.items()), bare))
+def _by_tables(found: Outcome, case: OracleCase, folder: Path, tables: Iterable[str]) -> None:
+    for table in tables:
+        try:
+            dict(open_checkpoint(in_folder(folder), table))  # every tensor can be read, or it is refused
+        except InputError as error:
+            found.refused[table] = str(error)
+            continue
+        if differs := _differs(replace(case, family=table, model_type=case.type), table):
+            found.wrong[table] = differs
+        else:
+            found.right.append(table)
+
+
+def _alone(folder: Path, model: Any) -> str:
+    """Return what comes of a model without a table. Raises AssertionError: something is read wrongly, or claimed."""
+    try:
+        opened = open_model(Model(name="small", title="small", sources=(FolderSource(folder=folder),)), Places())
+    except AtlasError as sentence:
+        assert str(sentence).endswith("."), sentence
+        return "refused"
+    checkpoint = opened.checkpoint
+    assert not has_table(checkpoint.family), "has a table"
+    assert list(checkpoint) == ["token_embedding"], list(checkpoint)
+    read, name = checkpoint["token_embedding"], checkpoint.record("token_embedding").name
+    same = (np.array_equal(read, embedding.weight.detach().float().numpy()) for embedding in _embeddings(model))
+    assert any(same), f"{name} embeds no tokens"
+    prepared = prepare(opened, FINDINGS)
+    for planned in prepared.plans:
+        if planned.finding.name in ABOUT_TOKENS:
+            assert planned.key is not None, f"{planned.finding.name}: {planned.reason}"
+        else:
+            assert planned.status == "not_applicable", f"{planned.finding.name} is {planned.status}"
+            assert "no table for models of type" in (planned.reason or ""), planned.reason
+    said = prepared.record
+    assert (said.causal, said.post_norm) == (None, None), said
+    return "read"
+
+
+def _embeddings(model: Any) -> list[Any]:
+    """Return what transformers calls the token embedding; where it calls nothing so, those of all parts."""
+    import torch
+
+    with suppress(NotImplementedError, AttributeError):
+        named = model.get_input_embeddings()
+        if named.weight.ndim == 2:
+            return [named]
+    return [part for part in model.modules() if isinstance(part, torch.nn.Embedding)]
 
 
 def _differs(case: OracleCase, table: str) -> str:
@@ -130,30 +173,15 @@ def _differs(case: OracleCase, table: str) -> str:
     return f"not compared: {', '.join(unseen)}" if unseen else ""
 
 
-def chosen(only: Iterable[str]) -> Iterator[OracleCase]:
-    """Yield the models that are read: every case of the oracle, and every type without a table that can be made."""
-    wanted = set(only)
-    for case in (*CASES, *without_tables()):
-        if wanted and case.type not in wanted:
-            continue
-        made = small(case) or (case if case in CASES else None)
-        if made is not None:
-            yield made
-
-
-def others(case: OracleCase) -> list[str]:
-    return [table.name for table in families() if case.type not in table.model_types]
-
-
 def row(found: Outcome) -> dict[str, Any]:
     """Return one row of the published table; the tables that refuse are all others."""
-    tables = len(found.right) + len(found.wrong) + len(found.refused)
-    whose = {"model_type": found.case.type, "variant": found.case.note or None}
-    return {**whose, "tables": tables, "right": found.right, "wrong": found.wrong}
+    tables = len({*found.right, *found.wrong, *found.refused} - {NO_TYPE})
+    return {key: value for key, value in vars(found).items() if key != "refused"} | {"tables": tables}
 
 
 def main() -> int:
     import torch
+    from transformers import CONFIG_MAPPING
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=[], metavar="TYPE", help="say what comes of these types alone")
@@ -161,18 +189,16 @@ def main() -> int:
     versions = _versions()
     torch.set_num_threads(1)
     rows = []
-    for case in chosen(only):
-        found = outcome(case, others(case))
-        rows.append(row(found))
-        said = f"right {', '.join(found.right) or 'none'}; wrong {found.wrong or 'none'}"
-        print(f"{case.name}: refused {len(found.refused)}; {said}", file=sys.stderr, flush=True)
-    head = {**today(), **versions, "tolerance": TOLERANCE, "families": len(families())}
-    pairs = sum(one["tables"] for one in rows)
-    right, wrong = (sum(len(one[came]) for one in rows) for came in ("right", "wrong"))
-    print(f"{pairs} pairs: {right} right, {pairs - right - wrong} refused, {wrong} wrong", file=sys.stderr)
+    tables = [table.name for table in families()]
+    for kind in only or sorted({*CONFIG_MAPPING} - known_types()):
+        found = outcome(kind, tables if kind in language_models() else [])
+        if found is not None:
+            rows.append(row(found))
+            print({**rows[-1], "refused": len(found.refused)}, file=sys.stderr, flush=True)
     if not only:
+        head = {**today(), **versions, "tolerance": TOLERANCE, "families": len(families())}
         RESULTS.write_text(_lines({**head, "rows": rows}), "utf-8")
-    return int(wrong > 0)
+    return int(any(one["wrong"] for one in rows))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,6 @@ import torch
 from tests.checkpoints import SMALL, Array, Sizes, config_of, tensors_of, tensors_of_llama
 
 CONV1D = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
-
-
-def without_biases(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    return {name: np.zeros_like(t) if name.endswith(".bias") else t for name, t in tensors.items()}
 
 
 def nanogpt_of(tensors: Mapping[str, Array], *, bias: bool = True) -> dict[str, Array]:
@@ -46,37 +43,41 @@ def write_nanogpt(folder: Path, tensors: Mapping[str, Array], prefix: str = "", 
     return folder
 
 
+# What GPT-2 calls a part of a name -> what TransformerLens does.
+IN_LENS = {
+    "wte.weight": "embed.W_E",
+    "wpe.weight": "pos_embed.W_pos",
+    "h.": "blocks.",
+    **{f"ln_{k}.{kind}": f"ln{k}.{kind[0]}" for k in "12" for kind in ("weight", "bias")},
+    **{f"ln_f.{kind}": f"ln_final.{kind[0]}" for kind in ("weight", "bias")},
+    **{f"attn.c_proj.{kind}": f"attn.{theirs}_O" for kind, theirs in (("weight", "W"), ("bias", "b"))},
+    **{f"mlp.c_fc.{kind}": f"mlp.{theirs}_in" for kind, theirs in (("weight", "W"), ("bias", "b"))},
+    **{f"mlp.c_proj.{kind}": f"mlp.{theirs}_out" for kind, theirs in (("weight", "W"), ("bias", "b"))},
+}
+
+
+def renamed(tensors: Mapping[str, Array], parts: Mapping[str, str]) -> dict[str, Array]:
+    out = {}
+    for name, tensor in tensors.items():
+        for theirs, own in parts.items():
+            name = name.replace(theirs, own)
+        out[name] = tensor
+    return out
+
+
 def lens_of(tensors: Mapping[str, Array]) -> dict[str, Array]:
     """Return GPT-2's tensors as TransformerLens names and shapes them, nothing folded."""
     d, heads = SMALL.d_model, SMALL.n_head
-    c = d // heads
-    state = {
-        "embed.W_E": tensors["wte.weight"],
-        "pos_embed.W_pos": tensors["wpe.weight"],
-        "unembed.W_U": tensors["wte.weight"].T.copy(),
-        "unembed.b_U": np.zeros(SMALL.vocab_size, np.float32),
-        "ln_final.w": tensors["ln_f.weight"],
-        "ln_final.b": tensors["ln_f.bias"],
-    }
-    for i in range(SMALL.n_layer):
-        block, ours = f"h.{i}", f"blocks.{i}"
-        for n, k in (("ln_1", "ln1"), ("ln_2", "ln2")):
-            state |= {f"{ours}.{k}.w": tensors[f"{block}.{n}.weight"], f"{ours}.{k}.b": tensors[f"{block}.{n}.bias"]}
-        for j, name in enumerate("QKV"):
-            weight = tensors[f"{block}.attn.c_attn.weight"][:, j * d : (j + 1) * d]
-            bias = tensors[f"{block}.attn.c_attn.bias"][j * d : (j + 1) * d]
-            state[f"{ours}.attn.W_{name}"] = np.ascontiguousarray(weight.reshape(d, heads, c).swapaxes(0, 1))
-            state[f"{ours}.attn.b_{name}"] = bias.reshape(heads, c)
-        state |= {
-            f"{ours}.attn.W_O": tensors[f"{block}.attn.c_proj.weight"].reshape(heads, c, d),
-            f"{ours}.attn.b_O": tensors[f"{block}.attn.c_proj.bias"],
-            f"{ours}.attn.mask": np.tril(np.ones((SMALL.n_ctx, SMALL.n_ctx), bool)),
-            f"{ours}.attn.IGNORE": np.array(-np.inf, np.float32),
-            f"{ours}.mlp.W_in": tensors[f"{block}.mlp.c_fc.weight"],
-            f"{ours}.mlp.b_in": tensors[f"{block}.mlp.c_fc.bias"],
-            f"{ours}.mlp.W_out": tensors[f"{block}.mlp.c_proj.weight"],
-            f"{ours}.mlp.b_out": tensors[f"{block}.mlp.c_proj.bias"],
-        }
+    state = renamed(tensors, IN_LENS)
+    state |= {"unembed.W_U": tensors["wte.weight"].T.copy(), "unembed.b_U": np.zeros(SMALL.vocab_size, np.float32)}
+    for block in (f"blocks.{i}.attn" for i in range(SMALL.n_layer)):
+        state[f"{block}.W_O"] = state[f"{block}.W_O"].reshape(heads, -1, d)
+        weights, biases = (state.pop(f"{block}.c_attn.{kind}") for kind in ("weight", "bias"))
+        for name, weight, bias in zip("QKV", np.split(weights, 3, axis=1), np.split(biases, 3), strict=True):
+            state[f"{block}.W_{name}"] = np.ascontiguousarray(weight.reshape(d, heads, -1).swapaxes(0, 1))
+            state[f"{block}.b_{name}"] = bias.reshape(heads, -1)
+        state[f"{block}.mask"] = np.tril(np.ones((SMALL.n_ctx, SMALL.n_ctx), bool))
+        state[f"{block}.IGNORE"] = np.array(-np.inf, np.float32)
     return state
 
 
@@ -186,15 +187,6 @@ MISTRAL_PARAMS = {
 }
 
 
-def in_mistral(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    out = {}
-    for name, tensor in turning_neighbors(tensors).items():
-        for theirs, own in IN_MISTRAL.items():
-            name = name.replace(theirs, own)
-        out[name] = tensor
-    return out
-
-
 @contextmanager
 def gguf_writer(path: Path, arch: str = "llama", split: int = 0) -> Iterator[Any]:
     """Yield a writer of a GGUF file, or of shards with `split` tensors each, written at the end."""
@@ -248,17 +240,22 @@ def write_llama_gguf(
     write_gguf(path, arch, tensors, said | changed, kind, extra, split=split)
 
 
+# What llama.cpp calls a setting -> what configs call it.
+IN_GGUF = {
+    "block_count": ("num_hidden_layers", "n_layer"),
+    "context_length": ("max_position_embeddings", "n_positions"),
+    "embedding_length": ("hidden_size", "n_embd"),
+    "feed_forward_length": ("intermediate_size", "n_inner"),
+    "attention.head_count": ("num_attention_heads", "n_head"),
+    "attention.head_count_kv": ("num_key_value_heads",),
+    "attention.layer_norm_rms_epsilon": ("rms_norm_eps",),
+    "attention.layer_norm_epsilon": ("layer_norm_epsilon",),
+    "rope.freq_base": ("rope_theta",),
+}
+
+
 def _said_in_gguf(c: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "block_count": c["num_hidden_layers"],
-        "context_length": c["max_position_embeddings"],
-        "embedding_length": c["hidden_size"],
-        "feed_forward_length": c["intermediate_size"],
-        "attention.head_count": c["num_attention_heads"],
-        "attention.head_count_kv": c["num_key_value_heads"],
-        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
-        "rope.freq_base": c["rope_theta"],
-    }
+    return {key: c[name] for key, names in IN_GGUF.items() for name in names if name in c}
 
 
 def write_gpt2_gguf(
@@ -269,14 +266,7 @@ def write_gpt2_gguf(
     kinds: Mapping[str, str] | None = None,
     **more: Any,
 ) -> None:
-    said = {
-        "block_count": sizes.n_layer,
-        "context_length": sizes.n_ctx,
-        "embedding_length": sizes.d_model,
-        "feed_forward_length": 4 * sizes.d_model,
-        "attention.head_count": sizes.n_head,
-        "attention.layer_norm_epsilon": 1e-5,
-    } | more
+    said = _said_in_gguf(config_of("gpt2", sizes, n_inner=4 * sizes.d_model)) | more
     of_model = tensors or tensors_of("gpt2", sizes)
     turned = {name: tensor.T.copy() if name.endswith(CONV1D) else tensor for name, tensor in of_model.items()}
     write_gguf(path, "gpt2", turned, said, kind, kinds=kinds)
@@ -298,6 +288,25 @@ WHISPER_CONFIG = {
 CT2_TYPES = {"float32": 0, "int8": 1, "int16": 2, "float16": 4}
 
 
+# What transformers calls the equal parts of a tensor -> what CTranslate2 calls it.
+IN_CT2 = {
+    "embed_tokens": "embeddings",
+    "embed_positions": "position_encodings",
+    **{name: name for name in ("conv1", "conv2", "layer_norm")},
+    "self_attn_layer_norm": "self_attention/layer_norm",
+    "self_attn.q_proj self_attn.k_proj self_attn.v_proj": "self_attention/linear_0",
+    "self_attn.out_proj": "self_attention/linear_1",
+    "encoder_attn_layer_norm": "attention/layer_norm",
+    "encoder_attn.q_proj": "attention/linear_0",
+    "encoder_attn.k_proj encoder_attn.v_proj": "attention/linear_1",
+    "encoder_attn.out_proj": "attention/linear_2",
+    "final_layer_norm": "ffn/layer_norm",
+    "fc1": "ffn/linear_0",
+    "fc2": "ffn/linear_1",
+}
+IN_NORMS = {"weight": "gamma", "bias": "beta"}
+
+
 def whisper_tensors() -> dict[str, Array]:
     """Return the tensors of a small Whisper by transformers' names, without those that no table reads."""
     d, f = WHISPER_CONFIG["d_model"], WHISPER_CONFIG["encoder_ffn_dim"]
@@ -316,28 +325,19 @@ def whisper_tensors() -> dict[str, Array]:
 
 
 def whisper_in_ct2(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the same by CTranslate2's names: queries, keys and values are one matrix."""
-    out: dict[str, Array] = {"decoder/embeddings/weight": tensors["model.decoder.embed_tokens.weight"]}
+    """Return the same by CTranslate2's names: queries, keys and values are one matrix, and all have biases."""
+    out: dict[str, Array] = {}
     for half in ("encoder", "decoder"):
-        theirs = f"model.{half}"
         out[f"{half}/num_heads"] = np.array(WHISPER_CONFIG[f"{half}_attention_heads"], np.int16)
-        out[f"{half}/position_encodings/encodings"] = tensors[f"{theirs}.embed_positions.weight"]
-        norms, linears = {f"{theirs}.layer_norm": f"{half}/layer_norm"}, {}
-        for i in range(2):
-            layer, ours = f"{theirs}.layers.{i}", f"{half}/layer_{i}"
-            norms |= {f"{layer}.self_attn_layer_norm": f"{ours}/self_attention/layer_norm"}
-            norms |= {f"{layer}.final_layer_norm": f"{ours}/ffn/layer_norm"}
-            linears |= {f"{layer}.self_attn.out_proj": f"{ours}/self_attention/linear_1"}
-            linears |= {f"{layer}.fc1": f"{ours}/ffn/linear_0", f"{layer}.fc2": f"{ours}/ffn/linear_1"}
-            q, k, v = (f"{layer}.self_attn.{name}_proj" for name in "qkv")
-            fused = f"{ours}/self_attention/linear_0"
-            out[f"{fused}/weight"] = np.concatenate([tensors[f"{name}.weight"] for name in (q, k, v)])
-            none = np.zeros_like(tensors[f"{q}.bias"])
-            out[f"{fused}/bias"] = np.concatenate([tensors[f"{q}.bias"], none, tensors[f"{v}.bias"]])
-        for there, here in norms.items():
-            out |= {f"{here}/gamma": tensors[f"{there}.weight"], f"{here}/beta": tensors[f"{there}.bias"]}
-        for there, here in linears.items():
-            out |= {f"{here}/{kind}": tensors[f"{there}.{kind}"] for kind in ("weight", "bias")}
+        places = {f"model.{half}": half} | {f"model.{half}.layers.{i}": f"{half}/layer_{i}" for i in range(2)}
+        for (theirs, ours), (names, here) in product(places.items(), IN_CT2.items()):
+            for kind in ("weight", "bias"):
+                parts = [tensors.get(f"{theirs}.{name}.{kind}") for name in names.split()]
+                there = next((part for part in parts if part is not None), None)
+                if there is not None:
+                    stored = IN_NORMS[kind] if "norm" in here else "encodings" if "positions" in names else kind
+                    whole = [np.zeros_like(there) if part is None else part for part in parts]
+                    out[f"{ours}/{here}/{stored}"] = np.concatenate(whole)
     return out
 
 
@@ -345,7 +345,7 @@ def in_eight_bits(tensors: Mapping[str, Array]) -> dict[str, Array]:
     """Return CTranslate2's tensors with matrices in 8 bits, each row with its scale."""
     out = dict(tensors)
     for name, tensor in tensors.items():
-        if name.endswith("/weight"):
+        if name.endswith("/weight") and tensor.ndim == 2:
             scale = 127 / np.abs(tensor).max(1)
             out |= {name: np.rint(tensor * scale[:, None]).astype(np.int8), f"{name}_scale": scale.astype(np.float32)}
     return out

@@ -24,20 +24,13 @@ def opened(folder: Path, half: str) -> Checkpoint:
     return open_checkpoint(in_folder(folder, stack=half))
 
 
-@pytest.fixture
-def original(tmp_path):
-    folder = tmp_path / "original"
-    folder.mkdir()
-    write_json(folder / "config.json", other.WHISPER_CONFIG)
-    save_file(other.whisper_tensors(), folder / "model.safetensors")
-    return folder
-
-
 @pytest.mark.parametrize("half", HALVES)
-def test_whisper_is_its_original_in_both_halves(tmp_path, original, half):
+def test_whisper_is_its_original_in_both_halves(tmp_path, half):
+    write_json(tmp_path / "config.json", other.WHISPER_CONFIG)
+    save_file(other.whisper_tensors(), tmp_path / "model.safetensors")
     other.write_ctranslate2(tmp_path / "ct2" / "model.bin")
     write_json(tmp_path / "ct2" / "config.json", {"alignment_heads": [[1, 1]]})  # CTranslate2's own
-    wanted, read = opened(original, half), opened(tmp_path / "ct2", half)
+    wanted, read = opened(tmp_path, half), opened(tmp_path / "ct2", half)
     assert set(read) == set(wanted)
     for role in wanted:
         np.testing.assert_array_equal(read[role], wanted[role], err_msg=role)

@@ -88,7 +88,6 @@ SIZES_BY_ANY_NAME = {
         ("mpt", {"attn_config": {"alibi": True, "clip_qkv": 6}}, "gives 6 as attn_config.clip_qkv: .* are clipped"),
         ("mpt", {"attn_config": {"alibi": True, "alibi_bias_max": 16}}, "gives 16 .* transformers computes with 8"),
         ("olmo", {"clip_qkv": 8.0}, "gives 8.0 as clip_qkv: .* are clipped"),
-        ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 2.0, **HALF}}, "0.5 .* scaled rotations"),
         ("gemma3_text", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}, "can't read"),
         ("m2m_100--encoder", {"pad_token_id": 0}, "gives 0 as pad_token_id"),
         ("smollm3", {"no_rope_layers": True}, "no_rope_layers that are not"),

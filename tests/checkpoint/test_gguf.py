@@ -83,19 +83,14 @@ def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_
         assert record.sha256 == hashlib.sha256(stored[record.name]).hexdigest()
 
 
-def write_random_blocks(path: Path, kind: str, rows: int = 5, blocks: int = 3) -> np.ndarray:
-    as_type = gguf.GGMLQuantizationType[kind]
-    size = gguf.GGML_QUANT_SIZES[as_type][1]
-    stored = np.random.default_rng(0).integers(0, 256, (rows, blocks * size), np.uint8)
-    with other.gguf_writer(path) as writer:
-        writer.add_tensor("t", stored, raw_dtype=as_type)
-    with np.errstate(all="ignore"):
-        return gguf.quants.dequantize(stored, as_type)
-
-
 @pytest.mark.parametrize("kind", IN_BLOCKS)
 def test_blocks_of_every_type_mean_what_the_package_says_row_by_row(tmp_path, kind):
-    wanted = write_random_blocks(tmp_path / "model.gguf", kind)
+    as_type = gguf.GGMLQuantizationType[kind]
+    stored = np.random.default_rng(0).integers(0, 256, (5, 3 * gguf.GGML_QUANT_SIZES[as_type][1]), np.uint8)
+    with other.gguf_writer(tmp_path / "model.gguf") as writer:
+        writer.add_tensor("t", stored, raw_dtype=as_type)
+    with np.errstate(all="ignore"):
+        wanted = gguf.quants.dequantize(stored, as_type)
     form, path = Gguf(), tmp_path / "model.gguf"
     header = form.header(path, "t")
     assert (header.dtype, header.shape) == (kind, wanted.shape)

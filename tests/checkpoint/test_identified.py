@@ -43,10 +43,6 @@ def lora(folder: Path) -> None:
     save_file({"a.lora_A.weight": np.ones((2, 2), np.float32)}, folder / "adapter_model.safetensors")
 
 
-def of_llm_c(folder: Path) -> None:
-    np.array([20240326, 3, 1024, *[0] * 253], "<i4").tofile(folder / "gpt2_124M.bin")
-
-
 FOLDERS: dict[str, tuple[Lay, str]] = {
     "DeepSpeed's folder": (named("latest", "zero_to_fp32.py", "global_step9/x"), "DeepSpeed.*python zero_to_fp32.py"),
     "DeepSpeed's step": (named("mp_rank_00_model_states.pt"), "DeepSpeed.*python zero_to_fp32.py"),
@@ -63,7 +59,6 @@ FOLDERS: dict[str, tuple[Lay, str]] = {
     "Keras": (named("gpt2.keras"), "Keras.*safetensors copy"),
     "PyTorch's distributed checkpoint": (named(".metadata", "__0_0.distcp"), "distributed.*dcp_to_torch"),
     "MLX": (named("weights.npz"), "NumPy arrays.*save_file.*name the folder"),
-    "llm.c": (of_llm_c, "llm.c.*export_hf.py"),
     "adapter": (lambda at: (at / ADAPTER).write_text('{"peft_type": []}'), "an adapter"),
     "RWKV": (tensors({"n_layer": 1}, "emb.weight", "blocks.0.att.key.weight"), "RWKV.*on the hub"),
     "mamba_ssm": (tensors({"ssm_cfg": {}}, "backbone.layers.0.mixer.in_proj.weight"), "mamba_ssm.*on the hub"),

@@ -14,8 +14,7 @@ from generators.checkpoint.families import families
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Slot, changed, fused, norm, part_of
 from generators.checkpoint.sources import in_folder
-from tests.checkpoint.oracle import __main__ as oracle_command
-from tests.checkpoint.oracle.__main__ import chosen, named, saved, which
+from tests.checkpoint.oracle.__main__ import RESULTS
 from tests.checkpoint.oracle.cases import CASES
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.findings import ABOUT_WEIGHTS, COMPUTED, outcomes_of
@@ -28,10 +27,11 @@ def test_every_family_and_every_type_of_model_has_an_oracle_and_all_agree():
     listed = {(family.name, kind) for family in families() for kind in family.model_types}
     listed = {(name, kind) for name, kind in listed if name not in OF_OTHER_SOFTWARE}
     assert listed == {(case.family, case.type) for case in CASES}
-    report = json.loads(oracle_command.RESULTS.read_text("utf-8"))
-    assert [which(row) for row in report["rows"]] == [named(case) for case in CASES]
+    report = json.loads(RESULTS.read_text("utf-8"))
+    rows = [(row["family"], row["model_type"], row["variant"]) for row in report["rows"]]
+    assert rows == [(case.family, case.type, case.note or None) for case in CASES]
     assert max(row["largest_difference"] for row in report["rows"]) <= TOLERANCE
-    assert all(0 < row["findings"] <= row.get("asked", report["findings"]) for row in report["rows"])
+    assert all(0 < row["findings"] <= report["findings"] for row in report["rows"])
 
 
 @pytest.mark.oracle
@@ -146,36 +146,3 @@ def test_silence_in_a_config_is_read_as_the_software_reads_it(case):
 def _with_heads(architecture: Architecture) -> Architecture:
     """Return an architecture in which as many heads of keys as of queries are said, not left unsaid."""
     return replace(architecture, n_kv_head=architecture.n_kv_head or architecture.n_head)
-
-
-@pytest.mark.oracle
-def test_one_family_is_compared_anew_and_the_rows_of_the_others_stay(tmp_path, monkeypatch, capsys):
-    there = json.loads(oracle_command.RESULTS.read_text("utf-8"))
-    stored = [{**row, "largest_difference": 0.25} for row in there["rows"]]
-    monkeypatch.setattr(oracle_command, "RESULTS", tmp_path / "oracle.json")
-    versions = {name: there[name] for name in ("torch", "transformers")}
-    monkeypatch.setattr(oracle_command, "_versions", lambda: versions)
-    oracle_command.RESULTS.write_text(json.dumps({**there, "rows": stored}), "utf-8")
-    monkeypatch.setattr("sys.argv", ["oracle", "--only", "openai-gpt"])
-    oracle_command.main()
-    now = json.loads(oracle_command.RESULTS.read_text("utf-8"))
-    of_today = {"findings": len(ABOUT_WEIGHTS)}
-    assert {**now, "rows": []} == {**there, "rows": [], **of_today}
-    anew = [row for row in now["rows"] if row["largest_difference"] < TOLERANCE]
-    assert {row["family"] for row in anew} == {"openai-gpt"}
-    assert {row["asked"] for row in anew} == {len(ABOUT_WEIGHTS)}
-    others = [{"asked": there["findings"], **row} for row in stored if row["family"] != "openai-gpt"]
-    assert [row for row in now["rows"] if row not in anew] == others, "asked as many as when they were compared"
-    assert [which(row) for row in now["rows"]] == [which(row) for row in stored]
-
-
-def test_cases_are_chosen_by_name_type_or_family_and_rows_of_other_versions_are_not_mixed(tmp_path, monkeypatch):
-    assert chosen([]) == list(CASES)
-    assert {case.family for case in chosen(["gpt2", "bert,t5"])} == {"gpt2", "bert", "t5--encoder", "t5--decoder"}
-    assert [case.name for case in chosen(["bert (decoder)"])] == ["bert (decoder)"]
-    with pytest.raises(SystemExit, match="of this name: no-such"):
-        chosen(["gpt2", "no-such"])
-    monkeypatch.setattr(oracle_command, "RESULTS", tmp_path / "oracle.json")
-    oracle_command.RESULTS.write_text(json.dumps({"torch": "1", "transformers": "2", "rows": []}))
-    with pytest.raises(SystemExit, match="compare all"):
-        saved(chosen(["gpt2"]), {"torch": "1", "transformers": "3"})

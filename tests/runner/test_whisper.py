@@ -30,19 +30,7 @@ def whole():
 
 
 def in_ct2(whole):
-    """Return all tensors of a model as CTranslate2 names and joins them."""
-    state = {name: tensor.numpy() for name, tensor in whole.state_dict().items()}
-    out = other.whisper_in_ct2(state)
-    for i in range(2):
-        theirs, ours = f"model.decoder.layers.{i}.encoder_attn", f"decoder/layer_{i}/attention"
-        out |= {f"{ours}/layer_norm/gamma": state[f"{theirs}_layer_norm.weight"]}
-        out |= {f"{ours}/layer_norm/beta": state[f"{theirs}_layer_norm.bias"]}
-        for module, names in {"linear_0": "q_proj", "linear_1": "k_proj v_proj", "linear_2": "out_proj"}.items():
-            for kind, shape in (("weight", (16, 16)), ("bias", 16)):
-                parts = [state.get(f"{theirs}.{name}.{kind}", np.zeros(shape, np.float32)) for name in names.split()]
-                out[f"{ours}/{module}/{kind}"] = np.concatenate(parts)
-    convolutions = {name: array for name, array in state.items() if "conv" in name}
-    return out | {name.removeprefix("model.").replace(".", "/"): array for name, array in convolutions.items()}
+    return other.whisper_in_ct2({name: tensor.numpy() for name, tensor in whole.state_dict().items()})
 
 
 @pytest.fixture(scope="module", params=["safetensors", "CTranslate2"])

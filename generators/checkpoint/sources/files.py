@@ -4,7 +4,6 @@ import hashlib
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -17,7 +16,6 @@ from generators.base import notices
 from generators.base.errors import InputError
 from generators.base.once import once
 from generators.base.progress import Report, silent
-from generators.base.sentences import first
 from generators.checkpoint import single_files
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.sources.ctranslate2_files import SPEC
@@ -136,7 +134,7 @@ class Files:
         """How the files name and lay out tensors. Raises InputError: damage, or settings that can't be read."""
         names, place = self.names(), f"The checkpoint {self.origin.place}"
         if is_of_transformer_lens(names):
-            return transformer_lens(names, self.header, self._all_of, self._cfg(), place)
+            return transformer_lens(names, self._cfg(), place)
         said = self.settings()
         if SPEC in said:
             return of_ctranslate2(said, {name: self.header(name) for name in names}, place)
@@ -317,13 +315,6 @@ class Files:
                 f"The folder {self.origin.place} holds {len(here)} of {len(files)} shards: only what is in them is "
                 "measured."
             )
-        for file in sorted(here) if self.folder is not None else ():
-            with suppress(InputError):  # damage matters when the file is asked for
-                if unnamed := [name for name in self._contents(file).tensors if name not in named]:
-                    notices.say_once(
-                        f"The checkpoint {self.origin.place}: its index omits {first(unnamed, 2)} of {file}. "
-                        "What it omits isn't read: correct the index, or remove it."
-                    )
         return {name: file for name, file in named.items() if file in here} if here else named
 
     def _beside(self) -> list[str]:
@@ -331,12 +322,9 @@ class Files:
 
     def instead(self) -> str:
         """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""
-        found = single_files.what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
-        if not found and self.folder is not None:
-            found = single_files.foreign_within(self.folder)
-        if not found and self._has_weights:
-            found = single_files.what_tensors_say(self.names(), self.settings())
-        return found
+        if found := single_files.what_is_there(self._beside(), self.content, f"The folder {self.origin.place}"):
+            return found
+        return single_files.what_tensors_say(self.names()) if self._has_weights else ""
 
     def _opened(self, name: str) -> tuple[Path, Format]:
         """Return the file that holds a tensor and its format. Raises KeyError, InputError: as for its header."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from generators.base.errors import InputError
-from generators.checkpoint.single_files import OF_PYTORCH, SHARD, begins, is_foreign, is_of_weights
+from generators.checkpoint.single_files import OF_PYTORCH, SHARD, begins, foreign, is_of_weights
 from generators.checkpoint.sources.ctranslate2_files import CTranslate2
 from generators.checkpoint.sources.formats import Format
 from generators.checkpoint.sources.gguf_files import Gguf
@@ -72,4 +72,4 @@ def _check_all(shards: Sequence[re.Match[str]], folder: Path) -> None:
 
 def _is_candidate(path: Path) -> bool:
     hidden_or_beside = path.name.startswith(".") or BESIDE.match(path.name)
-    return not hidden_or_beside and not is_foreign(path.name) and path.is_file()
+    return not hidden_or_beside and not foreign(path.name) and path.is_file()

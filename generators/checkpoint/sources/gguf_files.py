@@ -39,7 +39,11 @@ class Gguf(Format):
             raise InputError(
                 f"{name} in {path.name} is one row of {header.dtype}; llama.cpp stores such rows as F32."
             )
-        return self.stored_rows(path, name, np.dtype(np.uint8), _in_bytes(header), rows)
+        from gguf import GGMLQuantizationType
+        from gguf.quants import quant_shape_to_byte_shape
+
+        shape = quant_shape_to_byte_shape(header.shape, GGMLQuantizationType[header.dtype])
+        return self.stored_rows(path, name, np.dtype(np.uint8), shape, rows)
 
     def numbers(self, header: Header, stored: Array) -> Array:
         if header.dtype not in IN_BLOCKS:
@@ -125,10 +129,3 @@ def _said(field: Any) -> Any:
     from gguf import GGUFValueType
 
     return field.parts[-1] if field.types[:1] == [GGUFValueType.ARRAY] else field.contents()
-
-
-def _in_bytes(header: Header) -> tuple[int, ...]:
-    from gguf import GGMLQuantizationType
-    from gguf.quants import quant_shape_to_byte_shape
-
-    return quant_shape_to_byte_shape(header.shape, GGMLQuantizationType[header.dtype])

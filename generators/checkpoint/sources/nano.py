@@ -13,11 +13,7 @@ from generators.checkpoint.sources.dialects import Dialect
 from generators.checkpoint.sources.formats import Header
 
 KNOWN = ("n_layer", "n_head", "n_embd", "block_size", "vocab_size", "bias", "dropout")
-META, TOKENIZER = "meta.pkl", "tokenizer.json"
-PICKLE = f"and its {META} is a pickle, which isn't read: its tokens have no names."
-ABSENT = (
-    f"which stores no tokenizer: its tokens have no names. If it was trained on GPT-2's, put {TOKENIZER} beside it."
-)
+TOKENIZER = "tokenizer.json"
 OURS = frozenset(("n_layer", "n_embd", "block_size"))  # scripts of other models have `model_args`, too
 OF_NANOCHAT = re.compile(r"(^|\.)transformer\.h\.(\d+)\.attn\.c_q\.weight$")
 TOKENS = "transformer.wte.weight"
@@ -37,7 +33,10 @@ def nanogpt(
             "which nanoGPT itself doesn't have. The atlas reads nanoGPT's own model."
         )
     if TOKENIZER not in beside:
-        notices.say_once(f"{place} is of nanoGPT, {PICKLE if META in beside else ABSENT}")
+        notices.say_once(
+            f"{place} is of nanoGPT, which stores no tokenizer (a meta.pkl is a pickle, which isn't read): its "
+            f"tokens have no names. If it was trained on GPT-2's, put {TOKENIZER} beside it."
+        )
     has_biases = any(name.endswith("c_attn.bias") for name in names)
     own = {key: args[key] for key in KNOWN if key in args}
     return Dialect("nanoGPT", {"model_type": "nanogpt", "bias": has_biases, **own})

@@ -57,7 +57,6 @@ class OracleCase:
     model_type: str = ""
     note: str = ""  # which of the family's variants it is
     config: Mapping[str, Any] = field(default_factory=dict)
-    act: str = "hidden_act"
     scores: bool = True  # False: the software's scores hold more than the table says of them
     eager: bool = True  # False: what this transformers reports of attention isn't what it attends with
 
@@ -102,7 +101,7 @@ CASES = (
     OracleCase("gpt2"),
     OracleCase("gpt2", note="scores not scaled", config={"scale_attn_weights": False}),
     OracleCase("gpt2", note="scores scaled by layer", config={"scale_attn_by_inverse_layer_idx": True}),
-    OracleCase("openai-gpt", act="afn"),
+    OracleCase("openai-gpt"),
     OracleCase("gpt_bigcode"),
     OracleCase("gpt_bigcode", note="heads of keys of their own", config={"multi_query": False}),
     OracleCase("gpt_neo"),
@@ -198,7 +197,7 @@ CASES = (
     OracleCase("megatron-bert"),
     OracleCase("megatron-bert", note="decoder", config={"is_decoder": True}),
     OracleCase("ernie"),
-    OracleCase("distilbert", act="activation"),
+    OracleCase("distilbert"),
     OracleCase("albert"),
     OracleCase("electra"),
     OracleCase("electra", note="one width", config={"embedding_size": 32}),
@@ -223,29 +222,21 @@ CASES = (
     ),
     OracleCase("deberta-v2", note="convolution", config={"conv_kernel_size": 3, "type_vocab_size": 2}),
     OracleCase("modernbert"),
-    OracleCase("t5--encoder", act="dense_act_fn"),
-    OracleCase("t5--decoder", act="dense_act_fn"),
-    OracleCase("t5--encoder", note="gated", config={"feed_forward_proj": "gated-gelu"}, act="dense_act_fn"),
-    *(
-        OracleCase(f"{kind}--{stack}", act="dense_act_fn")
-        for kind in ("mt5", "umt5")
-        for stack in ("encoder", "decoder")
-    ),
-    OracleCase("bart--encoder", act="activation_function"),
-    OracleCase("bart--decoder", act="activation_function", config={"scale_embedding": True}),
-    *(
-        OracleCase(f"{kind}--{stack}", act="activation_function")
-        for kind in ("mbart", "pegasus", "m2m_100")
-        for stack in ("encoder", "decoder")
-    ),
-    OracleCase("mbart--encoder", note="scaled", act="activation_function", config={"scale_embedding": True}),
-    OracleCase("marian--encoder", act="activation_function"),
-    OracleCase("marian--decoder", act="activation_function", config={"scale_embedding": True}),
-    OracleCase("whisper--encoder", act="activation_function"),
-    OracleCase("whisper--decoder", act="activation_function"),
+    OracleCase("t5--encoder"),
+    OracleCase("t5--decoder"),
+    OracleCase("t5--encoder", note="gated", config={"feed_forward_proj": "gated-gelu"}),
+    *(OracleCase(f"{kind}--{stack}") for kind in ("mt5", "umt5") for stack in ("encoder", "decoder")),
+    OracleCase("bart--encoder"),
+    OracleCase("bart--decoder", config={"scale_embedding": True}),
+    *(OracleCase(f"{kind}--{stack}") for kind in ("mbart", "pegasus", "m2m_100") for stack in ("encoder", "decoder")),
+    OracleCase("mbart--encoder", note="scaled", config={"scale_embedding": True}),
+    OracleCase("marian--encoder"),
+    OracleCase("marian--decoder", config={"scale_embedding": True}),
+    OracleCase("whisper--encoder"),
+    OracleCase("whisper--decoder"),
     OracleCase("vit"),
     OracleCase("deit"),
-    OracleCase("dinov2", act="hidden_act"),
+    OracleCase("dinov2"),
     OracleCase("dinov2_with_registers"),
     OracleCase("vit_mae", config={"mask_ratio": 0.0}),
     OracleCase("vit_msn"),

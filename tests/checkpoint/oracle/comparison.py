@@ -15,6 +15,7 @@ from tests.checkpoint.oracle.model import Trace, build, run
 from tests.checkpoint.oracle.said import Loaded, heads_of, normed, probabilities, projected
 
 Array = np.ndarray
+ACTIVATIONS = ("hidden_activation", "hidden_act", "activation_function", "activation", "dense_act_fn", "afn")
 TOLERANCE = 3e-4  # of the largest number compared; everything is float32
 
 
@@ -160,7 +161,7 @@ class ModelOracle:
 
         config = self.model.config
         config = getattr(config, "text_config", config)
-        name = next(getattr(config, key) for key in ("hidden_activation", self.case.act) if hasattr(config, key))
+        name = next(getattr(config, key) for key in ACTIVATIONS if hasattr(config, key))
         return ACT2FN[name](torch.tensor(x)).numpy()
 
     def _positions(self, trace: Trace) -> None:

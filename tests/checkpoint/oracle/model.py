@@ -1,6 +1,6 @@
 """A case as a model of transformers: with random weights of which all matter, run once, with what its modules saw."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -12,6 +12,9 @@ from tests.checkpoint.oracle.cases import SMALL, TOWERS, OracleCase
 
 Array = np.ndarray
 TOKENS = 24
+HEADS = tuple(
+    f"AutoModel{head}" for head in ("ForCausalLM", "ForSeq2SeqLM", "ForSpeechSeq2Seq", "ForMaskedLM", "")
+)  # the first is wrong for pairs
 PAIRS = ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "m2m_100", "marian")
 
 
@@ -19,42 +22,39 @@ def small_config(case: OracleCase) -> Any:
     from transformers import CONFIG_MAPPING
 
     kind = CONFIG_MAPPING[case.type]
-    known = kind().to_dict()
-    chosen = {key: value for key, value in SMALL.items() if key in known}
-    for tower in TOWERS:
-        if isinstance(known.get(tower), dict):
-            chosen[tower] = {key: value for key, value in SMALL.items() if key in known[tower]}
-            chosen[tower] |= case.config.get(tower, {})
+    chosen = _small(kind().to_dict())
     if case.type == "gpt_bigcode":
         chosen.pop("num_key_value_heads")
-    rest = {key: value for key, value in case.config.items() if key not in TOWERS}
-    return kind(**{**chosen, **rest}, attn_implementation=implementation(case))
+    given = {key: {**chosen[key], **value} if key in TOWERS else value for key, value in case.config.items()}
+    return kind(**{**chosen, **given}, attn_implementation="eager" if case.eager else "sdpa")
 
 
-def implementation(case: OracleCase) -> str:
-    return "eager" if case.eager else "sdpa"
+def _small(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return small sizes for the settings that a config has, also inside the configs of its parts."""
+    chosen = {key: value for key, value in SMALL.items() if key in known}
+    if isinstance(known.get("vocab_size"), int):
+        chosen["vocab_size"] = min(SMALL["vocab_size"], known["vocab_size"])
+    parts = {key: value for key, value in known.items() if isinstance(value, dict) and "model_type" in value}
+    return chosen | {key: {"model_type": part["model_type"], **_small(part)} for key, part in parts.items()}
+
+
+def untrained(case: OracleCase) -> Any:
+    import transformers
+
+    config = small_config(case)
+    for auto in HEADS[case.type in (*PAIRS, "whisper") :]:
+        kind = getattr(transformers, auto)
+        if type(config) in kind._model_mapping:
+            return kind.from_config(config)
+    # a half that no automatic class knows
+    return getattr(transformers, type(config).__name__.replace("Config", "Model"))(config)
 
 
 def build(case: OracleCase, seed: int = 0) -> Any:
     """Return the model with random weights of which all matter: gains away from 1, biases away from 0."""
     import torch
-    import transformers
 
-    config = small_config(case)
-    for auto in (
-        "AutoModelForCausalLM",
-        "AutoModelForSeq2SeqLM",
-        "AutoModelForSpeechSeq2Seq",
-        "AutoModelForMaskedLM",
-        "AutoModel",
-    ):
-        kind = getattr(transformers, auto)
-        wrong = case.type in (*PAIRS, "whisper") and auto == "AutoModelForCausalLM"
-        if type(config) in kind._model_mapping and not wrong:
-            model = kind.from_config(config, attn_implementation=implementation(case))
-            break
-    else:  # a half that no automatic class knows
-        model = getattr(transformers, type(config).__name__.replace("Config", "Model"))(config)
+    model = untrained(case)
     generator = torch.Generator().manual_seed(seed)
     for name, parameter in model.named_parameters():
         if parameter.requires_grad or name.endswith("position_embeddings"):  # those of ViT MAE are fixed, at first 0

@@ -5,7 +5,6 @@ from typing import Any
 
 from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
-from tests.checkpoint.oracle.findings import COMPUTED
 
 COLUMNS = (
     *("attn.q", "attn.k", "attn.v", "attn.o", "mlp.in", "mlp.gate", "mlp.out", "ln1", "ln2", "final norm"),
@@ -13,14 +12,8 @@ COLUMNS = (
 )
 
 
-def table_row(
-    case: OracleCase, found: Mapping[str, float], oracle: ModelOracle, outcomes: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """Return one row of the published table: for each thing whether it agrees, null where the family has none.
-
-    `outcomes` of findings about weights, if they were measured, are counted: how many gave a result, of how many
-    that were asked. Rows that were kept from before may have been asked fewer.
-    """
+def table_row(case: OracleCase, found: Mapping[str, float], oracle: ModelOracle) -> dict[str, Any]:
+    """Return one row of the published table: for each thing whether it agrees, null where the family has none."""
     worst = dict(found)
     worst.setdefault("attention", worst.get("values", float("inf"))) if case.scores else None
     for name in ("attn.q", "attn.k", "attn.v"):  # fused ones are seen through what attention makes of them
@@ -36,8 +29,6 @@ def table_row(
         "variant": case.note or None,
         "scheme": oracle.architecture.positions,
         "largest_difference": max(found.values()),
-        "findings": None if outcomes is None else sum(one == COMPUTED for one in outcomes.values()),
-        "asked": None if outcomes is None else len(outcomes),
         **{column: None if column not in worst else worst[column] <= TOLERANCE for column in COLUMNS},
     }
 

@@ -5,6 +5,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +64,9 @@ def with_added_tokens(folder: Path) -> None:
     _put(folder, special_tokens_map_json={"additional_special_tokens": ["<|im_start|>"]})
 
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnop", *(f"##{c}" for c in "abcdefghijkl")]
-
-
-def of_word_pieces(folder: Path) -> None:
-    _put(folder, vocab_txt="\n".join(PIECES), tokenizer_config_json={"tokenizer_class": "BertTokenizer"})
-
-
-def of_words_with_counts(folder: Path) -> None:
-    _put(folder, vocab_txt="\n".join(f"word{i} {1000 - i}" for i in range(200)), bpe_codes="a b 12\n")
-
-
-def of_a_japanese_class(folder: Path) -> None:
-    _put(folder, vocab_txt="\n".join(PIECES), tokenizer_config_json={"tokenizer_class": "BertJapaneseTokenizer"})
+LETTERS = "abcdefghijklmnop"
+PIECES = "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, *(f"##{c}" for c in LETTERS[:12])])
+COUNTS = "\n".join(f"word{i} {1000 - i}" for i in range(200))
 
 
 def of_sentencepiece(folder: Path) -> None:
@@ -94,9 +85,11 @@ TOKENIZERS: dict[str, Callable[[Path], None]] = {
     "tokens added by its config": with_decoder,
     "vocab.json and merges.txt": of_older_files,
     "added_tokens.json": with_added_tokens,
-    "WordPiece": of_word_pieces,
-    "words with counts": of_words_with_counts,
-    "a class of its own": of_a_japanese_class,
+    "WordPiece": partial(_put, vocab_txt=PIECES, tokenizer_config_json={"tokenizer_class": "BertTokenizer"}),
+    "words with counts": partial(_put, vocab_txt=COUNTS, bpe_codes="a b 12\n"),
+    "a class of its own": partial(
+        _put, vocab_txt=PIECES, tokenizer_config_json={"tokenizer_class": "BertJapaneseTokenizer"}
+    ),
     "SentencePiece": of_sentencepiece,
 }
 
