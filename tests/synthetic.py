@@ -163,12 +163,12 @@ def assert_drawn_and_described(finding: Finding, measured: Measurements) -> None
         assert words.how_to_read and words.alt
 
 
-def claims_on(finding: Finding, given: Inputs) -> list[Claim]:
-    """Return a finding's claims, untested where it can't be measured."""
+def verdicts_on(finding: Finding, given: Inputs) -> dict[str, str]:
+    """Return the verdicts of a finding's claims, untested where it can't be measured."""
     try:
-        return list(finding.claims(finding.measure(given)))
-    except NotApplicableError as sentence:
-        return list(finding.untested(str(sentence)))
+        return verdicts(finding, finding.measure(given))
+    except NotApplicableError:
+        return dict.fromkeys((rule.id for rule in finding.rules), "untested")
 
 
 def realistic_embedding(V: int, d: int, rng: np.random.Generator) -> Array:
