@@ -105,12 +105,11 @@ def of_weights(name: str, roles: tuple[str, ...], draw: Callable[[np.random.Gene
         return Inputs(weights, SIZES, *token_facts(rng))
 
     def verdicts(finding: Finding[Any], seed: int) -> Mapping[str, str]:
-        about, foregone = controls_of(finding.name).about, controls_of(finding.name).foregone
+        about = controls_of(finding.name).about
         read = (*finding.needs, *finding.uses) if about is None else about
         if RUN in finding.needs or not ("*" in roles or set(roles) & set(read)):
             return {}
-        known = foregone and foregone(inputs(seed).weights)  # without measuring
-        return known or synthetic.verdicts_on(finding, inputs(seed))
+        return synthetic.verdicts_on(finding, inputs(seed))
 
     return Null(name, verdicts)
 

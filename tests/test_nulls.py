@@ -2,13 +2,11 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.plantings import controls_of
 from generators.site import quality_reports
 from tests import nulls
 from tests.running_nulls import EXCHANGES, RUNNING
@@ -77,18 +75,6 @@ def test_what_is_excused_is_there():
     for claim, why in nulls.excused().items():
         assert claim in CLAIMS
         assert set(why) <= names
-
-
-@pytest.mark.parametrize("null", [nulls.NULLS[0], nulls.NULLS[6]], ids=lambda null: null.name)
-def test_foregone_verdicts_are_measured_ones(null, monkeypatch):
-    findings = [finding for finding in FINDINGS if controls_of(finding.name).foregone]
-    assert findings
-    quick = dict(nulls.verdicts(null, 7, findings))
-    monkeypatch.setattr(nulls, "controls_of", lambda name: replace(controls_of(name), foregone=None))
-    plain = dict(nulls.verdicts(null, 7, findings))
-    assert set(quick) == set(plain)
-    for verdict in ("holds", "untested"):
-        assert {claim for claim in quick if quick[claim] == verdict} == {c for c in plain if plain[c] == verdict}
 
 
 @pytest.mark.parametrize("only", [["gains", "helix"], ["gains,helix"], ["gains", "helix,gains"]])

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -41,7 +41,6 @@ class Rotations:
     exchanged: bool = False
 
 
-@runtime_checkable
 class Text(Protocol):
     """A text in a model's tokens; `runner/texts/` has them."""
 
@@ -59,7 +58,6 @@ class Text(Protocol):
         """Return the tokens that the tokenizer puts before every piece of text."""
 
 
-@runtime_checkable
 class Windows(Protocol):
     """Pieces of text of one length."""
 
@@ -79,7 +77,6 @@ class Windows(Protocol):
         """Return the file of the text that each window lies in."""
 
 
-@runtime_checkable
 class WindowLoss(Protocol):
     """One number per window, measured under the replacements active at the time."""
 
@@ -91,7 +88,6 @@ class WindowLoss(Protocol):
         """Measure; `see` is called with log-probabilities and the actual tokens, if the model predicts any."""
 
 
-@runtime_checkable
 class Run(Protocol):
     """The model itself, ready to be run; `runner/run.py` makes it.
 
@@ -127,7 +123,11 @@ class Run(Protocol):
     def windows(
         self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
     ) -> Windows:
-        """Draw windows of text; fewer than `count` where `passes` runs over all of them would take too long."""
+        """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
+
+        The first windows of a larger draw with the same seed are those of a smaller one. `fixed` of the runs that
+        `passes` over all windows are do not shrink with the draw: progress counts them whole.
+        """
 
     def affordable(self, count: int, length: int, passes: float) -> int:
         """Return how many of `count` windows of `length` tokens `passes` runs have time for."""
@@ -136,7 +136,7 @@ class Run(Protocol):
         """Return a piece of text as tokens, nothing put around it."""
 
     def loss(self, windows: Windows) -> WindowLoss:
-        """Return the loss on windows in nats; for encoders without a head, the drift from the current states."""
+        """Return the loss on windows, of next or masked tokens in nats; without a head, the last states' drift."""
 
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None: ...
 
@@ -157,7 +157,10 @@ class Run(Protocol):
         scores: bool = False,
         layers: Sequence[int] | None = None,
     ) -> None:
-        """Call `see` with attention of some layers or all; with `scores`, with scores up to a constant per query."""
+        """Call `see` with attention of some layers or all, one layer of one batch at a time.
+
+        With `scores`, with what the softmax is taken of, up to a constant per query, else the logarithm of attention.
+        """
 
     def queries_keys_values(self, ids: Int[Array, "windows n"], see: SeeCompared) -> bool:
         """Call `see` with what heads compare and mix, batch by batch; return whether it is accessible."""
@@ -177,7 +180,7 @@ class Run(Protocol):
     def held(
         self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
     ) -> AbstractContextManager[None]:
-        """Run with channels of the stream held at `values[i]` before block i, and if `last` after the last block.
+        """Run with channels of the stream held at `values[i]` before block i, and if `last` before the final norm.
 
         Where a value is NaN, the channel is left as it is.
         """

@@ -59,8 +59,10 @@ class SomeWindows:
     mask_id: int | None
 
 
-def first_windows(windows: Windows, count: int) -> SomeWindows:
-    return SomeWindows(windows.ids[:count], windows.inner, windows.files[:count], windows.mask_id)
+def first_windows(windows: Windows, count: int, length: int | None = None) -> SomeWindows:
+    """Return the first windows; of each the first `length` tokens, all by default."""
+    ids, (begin, end) = windows.ids[:count, :length], windows.inner
+    return SomeWindows(ids, (begin, min(end, ids.shape[1])), windows.files[:count], windows.mask_id)
 
 
 def text_columns(windows: Windows) -> slice:
@@ -71,13 +73,6 @@ def text_columns(windows: Windows) -> slice:
     """
     first, last = windows.inner
     return slice(max(first, 1, min(OPENING, last // 4)), last)
-
-
-def beginnings(windows: Windows, count: int, length: int) -> SomeWindows:
-    """Return the first `length` tokens of the first windows."""
-    begin, end = windows.inner
-    inner = (begin, min(end, length))
-    return SomeWindows(windows.ids[:count, :length], inner, windows.files[:count], windows.mask_id)
 
 
 def mean_over_windows(values: Float[Array, " windows"], files: Int[Array, " windows"]) -> WindowMean:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from generators.base import notices
-from generators.base.errors import InputError, raise_unless_panic
+from generators.base.errors import InputError, first_line, raise_unless_panic
 from generators.checkpoint.sources import Files, check_size
 from generators.tokens.own_tokenizer import SENTENCEPIECE, as_json, own_tokenizer, strings
 from generators.tokens.readable import readable_form
@@ -426,5 +426,5 @@ def _read(reading: Callable[[], Content], paths: Sequence[Path], files: Files) -
     except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
         raise_unless_panic(error)
         names = " and ".join(path.name for path in paths)
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"The tokenizer of {files.origin.place} can't be read from {names}: {why}.") from error
+        place = files.origin.place
+        raise InputError(f"The tokenizer of {place} can't be read from {names}: {first_line(error)}.") from error

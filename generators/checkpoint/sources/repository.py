@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from generators.base import notices
-from generators.base.errors import WeightsUnavailableError
+from generators.base.errors import WeightsUnavailableError, first_line
 from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.single_files import what_is_there
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import SHARD_INDEX, Traffic
-from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 
 TIMEOUT_S = 30.0

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
 
+from generators.base.errors import first_line
 from generators.base.files import read_limited
 from generators.runner.errors import CannotRunError
 
@@ -223,9 +224,8 @@ def _tokenizer(folder: Path) -> Any:
                 str(folder), trust_remote_code=False, local_files_only=True
             ).backend_tokenizer
     except Exception as error:  # both libraries raise all kinds of errors
-        line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise CannotRunError(
-            f"The checkpoint has no tokenizer that can be read, so no text either ({line})."
+            f"The checkpoint has no tokenizer that can be read, so no text either ({first_line(error)})."
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
