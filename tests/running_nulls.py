@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from generators.base.runs import Windows
 from generators.compute.plan import inputs
 from generators.findings import FINDINGS, channel_use, heads, position_use, stream, undertrained
 from generators.findings.channel_use.measure import ChannelUseRow
@@ -27,7 +28,7 @@ from generators.findings.position_use.measure import PositionCosts, damage
 from generators.findings.running import SEED, mean_over_windows
 from generators.findings.undertrained.measure import MOST, SPEAKABLE
 from generators.maths.curve import grouped
-from generators.runner.texts import TextWindows, TokenizedText
+from generators.runner.texts import TokenizedText
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.stand_in_nulls import Verdicts, verdicts
@@ -119,7 +120,7 @@ class Trained:
         self.P = self.opened.checkpoint["position_embedding"].astype(np.float64)
         self.m = self.windows.ids.shape[1]
 
-    def some_windows(self, rng: np.random.Generator) -> TextWindows:
+    def some_windows(self, rng: np.random.Generator) -> Windows:
         """Return a few windows of one file, or of files one after another where one has too few."""
         files = self.windows.files
         ordered = np.concatenate(
@@ -259,10 +260,10 @@ class Recorded:
         rotation = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
         self._states = [np.take_along_axis(each, orders[:, :, None], axis=1) @ rotation for each in states]
         self._few = trained().some_windows(rng)
-        self._windows = TextWindows(np.zeros((count, n), np.int32), (0, n), trained().windows.files[:count])
+        self._windows = Windows(np.zeros((count, n), np.int32), (0, n), trained().windows.files[:count])
         self.text, self.record = trained().run.text, trained().run.record
 
-    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
+    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> Windows:
         return self._windows
 
     def hidden_states(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:

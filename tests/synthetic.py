@@ -67,7 +67,6 @@ def gaussian_weights(
     seed: int,
     *,
     tokens: bool = True,
-    mlp: bool = True,
     biases: bool = True,
     vocab_size: int = VOCABULARY,
 ) -> Weights:
@@ -90,10 +89,9 @@ def gaussian_weights(
             weights[f"blocks.{i}.attn.{name}"] = noise(d, d) / np.float32(np.sqrt(d))
             if biases and name != "o":
                 weights[f"blocks.{i}.attn.{name}.bias"] = 0.1 * noise(d)
-        if mlp:
-            weights[f"blocks.{i}.mlp.in"] = noise(d, 4 * d)
+        weights[f"blocks.{i}.mlp.in"] = noise(d, 4 * d)
     added = np.random.default_rng([seed, 1])  # of its own, so that what is above stays as it was
-    for i in range(arch.n_layer if mlp else 0):
+    for i in range(arch.n_layer):
         weights[f"blocks.{i}.mlp.out"] = added.standard_normal((d, 4 * d), dtype=np.float32)
     return weights
 

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -41,6 +41,7 @@ class Rotations:
     exchanged: bool = False
 
 
+@runtime_checkable
 class Text(Protocol):
     """A text in a model's tokens; `runner/texts/` has them."""
 
@@ -58,25 +59,21 @@ class Text(Protocol):
         """Return the tokens that the tokenizer puts before every piece of text."""
 
 
-class Windows(Protocol):
-    """Pieces of text of one length."""
+@dataclass(frozen=True)
+class Windows:
+    """Pieces of text of one length; columns outside the range `inner` hold the tokenizer's own tokens.
 
-    @property
-    def ids(self) -> Int[Array, "windows n"]: ...
+    `files` says in which file of the text each lies: windows of one file are alike, so intervals resample files.
+    `mask_id` is the token that replaces a masked one.
+    """
 
-    @property
-    def inner(self) -> tuple[int, int]:
-        """Return the columns from and up to which there is text, and not the tokenizer's own tokens."""
-
-    @property
-    def mask_id(self) -> int | None:
-        """Return the token that replaces a masked one."""
-
-    @property
-    def files(self) -> Int[Array, " windows"]:
-        """Return the file of the text that each window lies in."""
+    ids: Int[Array, "windows n"]
+    inner: tuple[int, int]
+    files: Int[Array, " windows"]
+    mask_id: int | None = None
 
 
+@runtime_checkable
 class WindowLoss(Protocol):
     """One number per window, measured under the replacements active at the time."""
 
@@ -88,6 +85,7 @@ class WindowLoss(Protocol):
         """Measure; `see` is called with log-probabilities and the actual tokens, if the model predicts any."""
 
 
+@runtime_checkable
 class Run(Protocol):
     """The model itself, ready to be run; `runner/run.py` makes it.
 

@@ -5,7 +5,7 @@ Tokens and the model come as protocols, so that findings import neither `tokens/
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
@@ -25,6 +25,7 @@ class NotApplicableError(Exception):
     """The finding doesn't apply to this architecture or these weights; the message is a sentence saying why."""
 
 
+@runtime_checkable
 class Vocabulary(Protocol):
     """What findings may ask of a `ModelVocabulary`; `tokens/vocabulary.py` says what it is."""
 
@@ -50,6 +51,7 @@ class Vocabulary(Protocol):
         """Return how two tokens differ: one of a short list of words."""
 
 
+@runtime_checkable
 class Frequency(Protocol):
     """What findings may ask of a `TokenFrequency`; `tokens/frequency.py` says what it is."""
 

@@ -36,7 +36,7 @@ from generators.runner.losses import Drift, PredictedTokens, StoredLoss
 from generators.runner.own_samples import TextChoice, known_text, written_by
 from generators.runner.positions import find_positions
 from generators.runner.shared import BEFORE, SharedStates
-from generators.runner.texts import TextWindows, TokenizedText, encode, text_for, window_length
+from generators.runner.texts import TokenizedText, encode, text_for, window_length
 
 LARGEST_BATCH = 4  # larger batches are slower: their logits don't fit the processor's cache
 DIGITS = 16  # digest digits in a folder name
@@ -130,7 +130,7 @@ class OpenedModel:
 
     def windows(
         self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
-    ) -> TextWindows:
+    ) -> Windows:
         length = window_length(self.architecture.n_ctx)
         text = self.shipped if shipped else self.text
         found = text.windows(self.affordable(count, length, passes), length, seed)

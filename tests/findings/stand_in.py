@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from generators.base.architecture import Architecture
-from generators.base.runs import Rotations
+from generators.base.runs import Rotations, Windows
 from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs
 from generators.findings.measured import Measurements
-from generators.runner.texts import TextWindows, TokenizedText
+from generators.runner.texts import TokenizedText
 
 Array = np.ndarray
 
@@ -84,7 +84,7 @@ class StandIn:
 
     def windows(
         self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
-    ) -> TextWindows:
+    ) -> Windows:
         return self.text.windows(self.affordable(count, self.length, passes), self.length, seed)
 
     def encode(self, text: str) -> tuple[int, ...]:
@@ -130,7 +130,7 @@ class StandIn:
     def shifted(self, by: Array) -> AbstractContextManager[None]:
         return self._with(_by=self._by + by)
 
-    def loss(self, windows: TextWindows) -> "StandInLoss":
+    def loss(self, windows: Windows) -> "StandInLoss":
         return StandInLoss(self, windows)
 
     def logits(self, ids: Array, see: Callable[[int, Array], None]) -> None:
@@ -217,7 +217,7 @@ class StandIn:
 class StandInLoss:
     unit = "nats per token"
 
-    def __init__(self, run: StandIn, windows: TextWindows) -> None:
+    def __init__(self, run: StandIn, windows: Windows) -> None:
         self._run, self._windows = run, windows
 
     def per_window(self, see: Callable[[int, Array, Array], None] | None = None) -> Array:

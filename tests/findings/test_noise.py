@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from generators.findings import FINDINGS, plantings
+from generators.findings import FINDINGS
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.helix import chance
 from generators.findings.inputs import RUN
@@ -140,14 +140,3 @@ def test_random_drifts_do_not_wind():
     curves = [drift(*shape, seed) for drift in DRIFTS for shape in SHAPES for seed in range(3)]
     passed = Counter(claim for rows in curves for claim in winding(rows))
     assert all(count <= 0.01 * len(curves) for count in passed.values()), passed
-
-
-@pytest.mark.parametrize("noise", [0.0, 1e-3, 0.03, 0.3])
-@pytest.mark.parametrize(("n", "d"), SHAPES)
-def test_a_straight_line_does_not_wind(n, d, noise):
-    assert winding(plantings.embed(synthetic.line(n), d, noise=noise)) == []
-
-
-@pytest.mark.parametrize(("n", "d"), SHAPES)
-def test_half_an_arc_does_not_wind(n, d):
-    assert "winding" not in winding(plantings.embed(plantings.coil(n, 0.5), d, noise=0.01))

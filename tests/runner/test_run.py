@@ -11,7 +11,7 @@ from tests.runner.models import KINDS, LAYERS, D, N, V, as_windows, by_stage, la
 
 N_IDS = 24
 ALL = [*KINDS, "encoder"]
-TABLES = ["gpt2", "bert", "encoder"]
+TABLES = ["gpt2", "bert", "albert", "encoder"]
 BY_IDS = ["llama", "gpt_neox", "bloom", "mpt", "falcon"]
 
 
