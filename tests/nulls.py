@@ -179,30 +179,38 @@ def verdicts(null: Null, seed: int, findings: Iterable[Finding[Any]] = FINDINGS)
         yield from null.verdicts(finding, seed).items()
 
 
-def tally(index: int, seeds: range, preserved: Path, only: tuple[str, ...]) -> Counter[tuple[str, str]]:
-    """Count (claim, verdict) over draws of one null; kept in a file, so that a run that is stopped goes on."""
+Counts = dict[str, Counter[str]]  # of draws in which a claim holds, and in which it is tested
+
+
+def tally(index: int, seeds: range, preserved: Path, only: tuple[str, ...]) -> Counts:
+    """Count verdicts over draws of one null; kept in a file, so that a run that is stopped goes on."""
     file = preserved / "-".join([str(index), str(seeds.start), str(seeds.stop), *only])
     if not file.is_file():
         findings = [finding for finding in FINDINGS if not only or finding.name in only]
-        counts = Counter(pair for seed in seeds for pair in verdicts(ALL_NULLS[index], seed, findings))
-        replace_file(file, json.dumps([[*pair, count] for pair, count in counts.items()]).encode())
-    return Counter({(claim, verdict): count for claim, verdict, count in json.loads(file.read_text("utf-8"))})
+        counts: Counts = {}
+        for claim, verdict in (pair for seed in seeds for pair in verdicts(ALL_NULLS[index], seed, findings)):
+            found = {"holds": int(verdict == "holds"), "tested": int(verdict != "untested")}
+            counts.setdefault(claim, Counter()).update(found)
+        replace_file(file, json.dumps(counts).encode())
+    return {claim: Counter(found) for claim, found in json.loads(file.read_text("utf-8")).items()}
 
 
-def table(draws: int, jobs: int, preserved: Path, only: tuple[str, ...] = ()) -> dict[str, dict[str, dict[str, int]]]:
+def table(draws: int, jobs: int, preserved: Path, only: tuple[str, ...] = ()) -> dict[str, Counts]:
     """Return {null: {claim: {holds, tested}}}, measured in several processes."""
     work = [
         (index, range(start, min(start + CHUNK, draws)))
         for start in range(0, draws, CHUNK)
         for index in range(len(ALL_NULLS))
     ]
-    counts: list[Counter[tuple[str, str]]] = [Counter() for _ in ALL_NULLS]
+    total: dict[str, Counts] = {null.name: {} for null in ALL_NULLS}
     with ProcessPoolExecutor(jobs) as pool:
         found = pool.map(tally, *zip(*work, strict=True), [preserved] * len(work), [only] * len(work))
-        for (index, seeds), count in zip(work, found, strict=True):
-            counts[index].update(count)
-            print(f"{ALL_NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
-    return {null.name: by_claim(count) for null, count in zip(ALL_NULLS, counts, strict=True)}
+        for (index, seeds), counts in zip(work, found, strict=True):
+            name = ALL_NULLS[index].name
+            for claim, count in counts.items():
+                total[name].setdefault(claim, Counter()).update(count)
+            print(f"{name}: {seeds.stop} of {draws}", flush=True)
+    return total
 
 
 def most(draws: int) -> int:
@@ -211,18 +219,6 @@ def most(draws: int) -> int:
     The latter only of more than `DRAWS` draws, which tell a rate from its accidents.
     """
     return int(SHARE * draws) if draws <= DRAWS else int(scipy.stats.binom.ppf(1 - SHARE, draws, SHARE))
-
-
-def by_claim(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
-    """Return how often each claim holds, and in how many draws it is tested."""
-    claims = dict.fromkeys(claim for claim, _ in counts)
-    return {
-        claim: {
-            "holds": counts[claim, "holds"],
-            "tested": sum(n for (one, verdict), n in counts.items() if one == claim and verdict != "untested"),
-        }
-        for claim in claims
-    }
 
 
 def commit() -> str:
