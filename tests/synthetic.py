@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,10 +33,6 @@ def architecture(
     sizes = {"n_layer": n_layer, "n_head": n_head, "d_model": d_model, "n_ctx": n_ctx, "d_head": d_model // n_head}
     usual = {"vocab_size": VOCABULARY, "norm_eps": 1e-5, "causal": True, "post_norm": False}
     return Architecture(family="synthetic", **(sizes | usual | others))
-
-
-def with_formula(arch: Architecture) -> Architecture:
-    return replace(arch, positions="formula")
 
 
 def by_id(finding: Finding, measured: Measurements) -> dict[str, Claim]:

@@ -28,10 +28,9 @@ class StandIn:
     neighbours are from where they should be. Stage i of the stream is `shares[i]` of variance between positions.
     Where `states` is given, it makes the stream: of a stage and token ids, (windows, n, d). `attend` likewise makes
     attention, of a layer, token ids and the heads of all layers that are silenced. The loss grows by `pairs[pair]`
-    for every rotary pair that stands still, by `rotating` of any other rotations, and by the squared length of what
-    shifts the stream, `needs_mean` times more along the vector of ones; `shifts` (d, d) is the quadratic form where
-    it is another one. `mlps` makes what MLPs write, of a layer and token ids, which are few; `compare` makes queries,
-    keys and values.
+    for every rotary pair that stands still, by `rotating` of any other rotations, and by a quadratic form of what
+    shifts the stream, `shifts` (d, d) or its squared length. `mlps` makes what MLPs write, of a layer and token ids,
+    which are few; `compare` makes queries, keys and values.
     """
 
     architecture: Architecture
@@ -53,7 +52,6 @@ class StandIn:
     rotating: Callable[[Rotations], Array | float] = lambda _: 0.0
     mlps: Callable[[int, Array], Array] | None = None
     compare: Callable[[int, Array], tuple[Array, Array, Array]] | None = None
-    needs_mean: float = 0.0
     shifts: Array | None = None
     affords: int = 32  # windows
 
@@ -63,7 +61,7 @@ class StandIn:
         ids = np.arange(self.length, dtype=float)[:, None]
         self._right = self._now = ids if self.P is None else np.asarray(self.P, float)[: self.length]
         self._frequency = np.zeros(vocab) if self.log_frequency is None else self.log_frequency
-        self._form = np.eye(d) + self.needs_mean * np.ones((d, d)) / d if self.shifts is None else self.shifts
+        self._form = np.eye(d) if self.shifts is None else self.shifts
         self._pairs, self._by = np.asarray(self.pairs, float), np.zeros(d)
         self._held: list[int] = []
         self._still: list[int] = []
