@@ -13,8 +13,9 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,14 @@ import scipy.stats
 from generators.base.files import replace_file
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.findings.inputs import CAPABILITIES, RUN, Inputs
+from generators.findings.inputs import RUN, Inputs
 from generators.findings.plantings import E, P, V, controls_of
 from generators.tokens.frequency import TokenFrequency
 from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
-from tests.running_nulls import RUNNING_NULLS, RunningNull
-from tests.stand_in_nulls import seed_of
+from tests.running_nulls import EXCHANGES, before_training
+from tests.stand_in_nulls import STAND_INS, seed_of
+from tests.test_stored_numbers import opened
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "nulls.json"
@@ -40,9 +42,22 @@ DRAWS = 200
 CHUNK = 10  # draws that are counted, and kept, together
 SHARE = 0.01  # of a null's draws that may hold
 SIZES = synthetic.architecture(n_ctx=256, d_model=64, n_layer=6, n_head=4, vocab_size=V)
-TRAINED = ROOT / "models" / "stdlib-gpt2" / "model.safetensors"
 Array = np.ndarray
-Draw = Callable[[np.random.Generator], dict[str, Array]]
+N, D = SIZES.n_ctx or 0, SIZES.d_model
+ROWS = {P: N, E: V}
+
+
+@dataclass(frozen=True)
+class Null:
+    """Models in which there is nothing to find.
+
+    `verdicts` returns those of a finding's claims in the draw of a seed, none where it isn't about that finding.
+    `excused` has the claims that such models fulfill, each with why; findings' `planted.py` have others.
+    """
+
+    name: str
+    verdicts: Callable[[Finding[Any], int], Mapping[str, str]]
+    excused: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def noise(rng: np.random.Generator, *shape: int) -> Array:
@@ -55,10 +70,7 @@ def low_rank(rng: np.random.Generator, rows: int, d: int, rank: int) -> Array:
 
 def trained(role: str) -> Array:
     """Return P or E of the atlas's own model, rows in their order."""
-    from safetensors.numpy import load_file
-
-    name = {"position_embedding": "transformer.wpe.weight", "token_embedding": "transformer.wte.weight"}[role]
-    return load_file(TRAINED)[name].astype(np.float64)
+    return opened("stdlib-gpt2").checkpoint[role].astype(np.float64)
 
 
 def drifting(rng: np.random.Generator, rows: int, d: int) -> Array:
@@ -66,60 +78,6 @@ def drifting(rng: np.random.Generator, rows: int, d: int) -> Array:
     along = np.linspace(-1.7, 1.7, rows)[:, None]
     direction = noise(rng, 1, d)
     return noise(rng, rows, d) + along * direction / np.linalg.norm(direction) * np.sqrt(d) / 4
-
-
-@dataclass(frozen=True)
-class Null:
-    """Weights without structure: what is drawn, and which roles it speaks about."""
-
-    name: str
-    roles: tuple[str, ...]
-    draw: Draw
-
-
-N, D = SIZES.n_ctx or 0, SIZES.d_model
-
-
-def of_positions(name: str, rows: Callable[[np.random.Generator], Array]) -> Null:
-    return Null(name, (P,), lambda rng: {P: rows(rng)})
-
-
-def of_tokens(name: str, rows: Callable[[np.random.Generator], Array]) -> Null:
-    return Null(name, (E,), lambda rng: {E: rows(rng)})
-
-
-def of_both(name: str, rows: Callable[[np.random.Generator, int], Array]) -> Null:
-    return Null(name, (P, E), lambda rng: {P: rows(rng, N), E: rows(rng, V)})
-
-
-NULLS = (
-    Null("Gaussian", ("*",), lambda rng: {}),
-    of_positions("random walk", lambda rng: synthetic.random_walk(N, D, seed_of(rng))),
-    of_positions("AR(1) at 0.9", lambda rng: synthetic.autoregressive(N, D, seed_of(rng), 0.9)),
-    of_positions("AR(1) at 0.99", lambda rng: synthetic.autoregressive(N, D, seed_of(rng), 0.99)),
-    of_positions("noise smoothed over 5", lambda rng: synthetic.smoothed_noise(N, D, seed_of(rng), 5)),
-    of_positions("noise smoothed over 30", lambda rng: synthetic.smoothed_noise(N, D, seed_of(rng), 30)),
-    of_positions("noise smoothed over 60", lambda rng: synthetic.smoothed_noise(N, D, seed_of(rng), 60)),
-    of_positions("permuted rows of a trained P", lambda rng: rng.permutation(trained(P), axis=0)[:, :D]),
-    Null("low-rank pairs", (P, E), lambda rng: {P: low_rank(rng, N, D, 4), E: low_rank(rng, V, D, 12)}),
-    of_both("rank-1 pairs", lambda rng, n: low_rank(rng, n, D, 1)),
-    of_both("Cauchy rows", lambda rng, n: noise(rng, n, D) * np.abs(rng.standard_cauchy((n, 1)))),
-    of_both("lognormal channel scales", lambda rng, n: noise(rng, n, D) * rng.lognormal(0, 1, D)),
-    of_tokens("tokens drifting over ids", lambda rng: drifting(rng, V, D)),
-    of_tokens("permuted rows of a trained E", lambda rng: rng.permutation(trained(E), axis=0)[:V, :D]),
-)
-
-
-ALL_NULLS: tuple[Null | RunningNull, ...] = (*NULLS, *RUNNING_NULLS)
-
-
-def preserved_by() -> dict[str, dict[str, str]]:
-    """Return nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published too."""
-    found = {claim: dict(why) for f in FINDINGS for claim, why in controls_of(f.name).preserved_by.items()}
-    for null in RUNNING_NULLS:
-        for claim, why in null.preserves.items():
-            found.setdefault(claim, {})[null.name] = why
-    return found
 
 
 def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
@@ -136,66 +94,123 @@ def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenF
     return vocabulary, (TokenFrequency("counts", "made-up counts", np.log1p(counts), 1.0, False),)
 
 
-def inputs(null: Null, seed: int) -> Inputs:
-    """Return one draw of a null; what it doesn't speak of is Gaussian."""
-    rng = np.random.default_rng([seed, len(null.name), sum(map(ord, null.name))])
-    weights = synthetic.gaussian_weights(SIZES, seed, vocab_size=V)
-    weights |= {role: rows.astype(np.float32) for role, rows in null.draw(rng).items()}
-    return Inputs(weights, SIZES, *token_facts(rng))
+def of_weights(name: str, roles: tuple[str, ...], draw: Callable[[np.random.Generator], dict[str, Array]]) -> Null:
+    """Return weights of which `draw` makes some, about `roles`; all others are Gaussian."""
+
+    @lru_cache(1)
+    def inputs(seed: int) -> Inputs:
+        rng = np.random.default_rng([seed, len(name), sum(map(ord, name))])
+        weights = synthetic.gaussian_weights(SIZES, seed, vocab_size=V)
+        weights |= {role: rows.astype(np.float32) for role, rows in draw(rng).items()}
+        return Inputs(weights, SIZES, *token_facts(rng))
+
+    def verdicts(finding: Finding[Any], seed: int) -> Mapping[str, str]:
+        about = controls_of(finding.name).about
+        read = (*finding.needs, *finding.uses) if about is None else about
+        if RUN in finding.needs or not ("*" in roles or set(roles) & set(read)):
+            return {}
+        return synthetic.verdicts_on(finding, inputs(seed))
+
+    return Null(name, verdicts)
 
 
-def speaks_about(null: Null, finding: Finding) -> bool:
-    """Return whether a finding claims something of what a null is about and can be measured from weights."""
-    if RUN in finding.needs:
-        return False
-    about = controls_of(finding.name).about
-    read = [role for role in (*finding.needs, *finding.uses) if role not in CAPABILITIES] if about is None else about
-    return "*" in null.roles or any(role in read for role in null.roles)
+def of_rows(name: str, roles: tuple[str, ...], rows: Callable[[np.random.Generator, int], Array]) -> Null:
+    return of_weights(name, roles, lambda rng: {role: rows(rng, ROWS[role]) for role in roles})
 
 
-def verdicts(
-    null: Null | RunningNull, seed: int, findings: Iterable[Finding] = FINDINGS, *, measure_all: bool = False
-) -> Iterator[tuple[str, str]]:
-    """Yield (claim, verdict) for one draw of a null; what can be told without measuring is, unless `measure_all`."""
-    if isinstance(null, RunningNull):
-        yield from null.trial(seed, frozenset(finding.name for finding in findings))
-        return
-    asked = [finding for finding in findings if speaks_about(null, finding)]
-    given = inputs(null, seed) if asked else None
-    for finding in asked:
-        assert given is not None
-        foregone = None if measure_all else controls_of(finding.name).foregone
-        reported = None if foregone is None else foregone(given.weights)
-        if reported is not None:
-            yield from reported.items()
-        else:
-            yield from ((claim.id, claim.verdict) for claim in synthetic.claims_on(finding, given))
+Draws = Mapping[str, tuple[Callable[[np.random.Generator], Mapping[str, str]], ...]]
 
 
-def tally(index: int, seeds: range, preserved: Path, only: tuple[str, ...]) -> Counter[tuple[str, str]]:
-    """Count (claim, verdict) over draws of one null; kept in a file, so that a run that is stopped goes on."""
+def of_findings(name: str, draws: Draws) -> Null:
+    """Return a null whose verdicts are drawn by functions of each finding's own."""
+
+    def verdicts(finding: Finding[Any], seed: int) -> Mapping[str, str]:
+        drawn = (draw(np.random.default_rng([seed, len(finding.name)])) for draw in draws.get(finding.name, ()))
+        return dict(pair for found in drawn for pair in found.items())
+
+    return Null(name, verdicts)
+
+
+NULLS = (
+    of_weights("Gaussian", ("*",), lambda rng: {}),
+    of_rows("random walk", (P,), lambda rng, n: synthetic.random_walk(n, D, seed_of(rng))),
+    of_rows("AR(1) at 0.9", (P,), lambda rng, n: synthetic.autoregressive(n, D, seed_of(rng), 0.9)),
+    of_rows("AR(1) at 0.99", (P,), lambda rng, n: synthetic.autoregressive(n, D, seed_of(rng), 0.99)),
+    of_rows("noise smoothed over 5", (P,), lambda rng, n: synthetic.smoothed_noise(n, D, seed_of(rng), 5)),
+    of_rows("noise smoothed over 30", (P,), lambda rng, n: synthetic.smoothed_noise(n, D, seed_of(rng), 30)),
+    of_rows("noise smoothed over 60", (P,), lambda rng, n: synthetic.smoothed_noise(n, D, seed_of(rng), 60)),
+    of_rows("permuted rows of a trained P", (P,), lambda rng, n: rng.permutation(trained(P), axis=0)[:, :D]),
+    of_rows("low-rank pairs", (P, E), lambda rng, n: low_rank(rng, n, D, 4 if n == N else 12)),
+    of_rows("rank-1 pairs", (P, E), lambda rng, n: low_rank(rng, n, D, 1)),
+    of_rows("Cauchy rows", (P, E), lambda rng, n: noise(rng, n, D) * np.abs(rng.standard_cauchy((n, 1)))),
+    of_rows("lognormal channel scales", (P, E), lambda rng, n: noise(rng, n, D) * rng.lognormal(0, 1, D)),
+    of_rows("tokens drifting over ids", (E,), lambda rng, n: drifting(rng, n, D)),
+    of_rows("permuted rows of a trained E", (E,), lambda rng, n: rng.permutation(trained(E), axis=0)[:n, :D]),
+)
+RUNNING_NULLS = (
+    Null(
+        "a model before its training",
+        before_training,
+        {
+            "positions-last": "the residual stream carries P, which starts as large as the token embedding",
+            "positions-foretell-heads": "attention on text contains what positions alone make of it, trained or not",
+            "needs-the-mean": "the unembedding is the token embedding, so the mean of what is read favors frequent "
+            "tokens, trained or not",
+        },
+    ),
+    of_findings("a trained model, the tested part exchanged", EXCHANGES),
+    of_findings("a stand-in, the tested part drawn at random", STAND_INS),
+)
+ALL_NULLS = (*NULLS, *RUNNING_NULLS)
+
+
+def excused() -> dict[str, dict[str, str]]:
+    """Return nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published too."""
+    found = {claim: dict(why) for f in FINDINGS for claim, why in controls_of(f.name).preserved_by.items()}
+    for null in RUNNING_NULLS:
+        for claim, why in null.excused.items():
+            found.setdefault(claim, {})[null.name] = why
+    return found
+
+
+def verdicts(null: Null, seed: int, findings: Iterable[Finding[Any]] = FINDINGS) -> Iterator[tuple[str, str]]:
+    """Yield (claim, verdict) for one draw of a null."""
+    for finding in findings:
+        yield from null.verdicts(finding, seed).items()
+
+
+Counts = dict[str, Counter[str]]  # of draws in which a claim holds, and in which it is tested
+
+
+def tally(index: int, seeds: range, preserved: Path, only: tuple[str, ...]) -> Counts:
+    """Count verdicts over draws of one null; kept in a file, so that a run that is stopped goes on."""
     file = preserved / "-".join([str(index), str(seeds.start), str(seeds.stop), *only])
     if not file.is_file():
         findings = [finding for finding in FINDINGS if not only or finding.name in only]
-        counts = Counter(pair for seed in seeds for pair in verdicts(ALL_NULLS[index], seed, findings))
-        replace_file(file, json.dumps([[*pair, count] for pair, count in counts.items()]).encode())
-    return Counter({(claim, verdict): count for claim, verdict, count in json.loads(file.read_text("utf-8"))})
+        counts: Counts = {}
+        for claim, verdict in (pair for seed in seeds for pair in verdicts(ALL_NULLS[index], seed, findings)):
+            found = {"holds": int(verdict == "holds"), "tested": int(verdict != "untested")}
+            counts.setdefault(claim, Counter()).update(found)
+        replace_file(file, json.dumps(counts).encode())
+    return {claim: Counter(found) for claim, found in json.loads(file.read_text("utf-8")).items()}
 
 
-def table(draws: int, jobs: int, preserved: Path, only: tuple[str, ...] = ()) -> dict[str, dict[str, dict[str, int]]]:
+def table(draws: int, jobs: int, preserved: Path, only: tuple[str, ...] = ()) -> dict[str, Counts]:
     """Return {null: {claim: {holds, tested}}}, measured in several processes."""
     work = [
         (index, range(start, min(start + CHUNK, draws)))
         for start in range(0, draws, CHUNK)
         for index in range(len(ALL_NULLS))
     ]
-    counts: list[Counter[tuple[str, str]]] = [Counter() for _ in ALL_NULLS]
+    total: dict[str, Counts] = {null.name: {} for null in ALL_NULLS}
     with ProcessPoolExecutor(jobs) as pool:
         found = pool.map(tally, *zip(*work, strict=True), [preserved] * len(work), [only] * len(work))
-        for (index, seeds), count in zip(work, found, strict=True):
-            counts[index].update(count)
-            print(f"{ALL_NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
-    return {null.name: by_claim(count) for null, count in zip(ALL_NULLS, counts, strict=True)}
+        for (index, seeds), counts in zip(work, found, strict=True):
+            name = ALL_NULLS[index].name
+            for claim, count in counts.items():
+                total[name].setdefault(claim, Counter()).update(count)
+            print(f"{name}: {seeds.stop} of {draws}", flush=True)
+    return total
 
 
 def most(draws: int) -> int:
@@ -204,18 +219,6 @@ def most(draws: int) -> int:
     The latter only of more than `DRAWS` draws, which tell a rate from its accidents.
     """
     return int(SHARE * draws) if draws <= DRAWS else int(scipy.stats.binom.ppf(1 - SHARE, draws, SHARE))
-
-
-def by_claim(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
-    """Return how often each claim holds, and in how many draws it is tested."""
-    claims = dict.fromkeys(claim for claim, _ in counts)
-    return {
-        claim: {
-            "holds": counts[claim, "holds"],
-            "tested": sum(n for (one, verdict), n in counts.items() if one == claim and verdict != "untested"),
-        }
-        for claim in claims
-    }
 
 
 def commit() -> str:
@@ -267,14 +270,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument(
-        "--go-on", metavar="COMMIT", help="where a run at that commit stopped, by code that measures alike"
-    )
     add_only(parser)
     arguments = parser.parse_args()
     only = chosen(arguments.only)
-    commits = " and ".join(dict.fromkeys([arguments.go_on or commit(), commit()]))
-    preserved = ROOT / ".cache" / "nulls" / (arguments.go_on or commit())
+    preserved = ROOT / ".cache" / "nulls" / commit()
     preserved.mkdir(parents=True, exist_ok=True)
     measured = table(arguments.draws, arguments.jobs, preserved, only)
     if only:
@@ -285,12 +284,11 @@ def main() -> None:
     else:
         record = {
             **today(),
-            "commit": commits,
             "draws": arguments.draws,
             "sizes": {"positions": N, "channels": D, "tokens": V, "layers": SIZES.n_layer},
             "nulls": measured,
         }
-    record["not_opposite"] = preserved_by()
+    record["not_opposite"] = excused()
     write_record(RESULTS, record)
     for null, claims in record["nulls"].items():
         for claim, count in claims.items():

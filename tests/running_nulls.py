@@ -6,16 +6,17 @@ heads within their layers, channels, tokens, positions within windows, groups an
 of the stream. `tests/stand_in_nulls.py` has the stand-ins, for claims whose conditions neither of these meets.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from generators.base.runs import Windows
+from generators.compute.plan import inputs
 from generators.findings import FINDINGS, channel_use, heads, position_use, stream, undertrained
 from generators.findings.channel_use.measure import ChannelUseRow
 from generators.findings.contract import Finding
@@ -27,31 +28,18 @@ from generators.findings.position_use.measure import PositionCosts, damage
 from generators.findings.running import SEED, mean_over_windows
 from generators.findings.undertrained.measure import MOST, SPEAKABLE
 from generators.maths.curve import grouped
-from generators.runner.texts import TextWindows, TokenizedText
+from generators.runner.texts import TokenizedText
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
-from tests.stand_in_nulls import STAND_INS, verdicts
+from tests.stand_in_nulls import Verdicts, verdicts
+from tests.test_stored_numbers import opened
 
 Array = np.ndarray
-Trial = Callable[[int, frozenset[str]], Iterator[tuple[str, str]]]
-TRAINED = Path(__file__).parents[1] / "models" / "stdlib-gpt2"
 RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs and finding.rules)
 WINDOWS, LENGTH, FILES = 8, 32, 8  # of a text drawn at random
 FEW = 4  # windows on which a trial runs the trained model
 BUDGET_S = 3.0  # of what is recorded of it by each finding
 UNTRAINED = synthetic.architecture(n_ctx=LENGTH, d_model=128, n_layer=2, n_head=4, vocab_size=200)
-
-
-@dataclass(frozen=True)
-class RunningNull:
-    """Models in which there is nothing to find: `trial` yields (claim, verdict) for a seed and findings by name.
-
-    `preserves` has the claims that such models fulfill, each with why.
-    """
-
-    name: str
-    trial: Trial
-    preserves: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def weights_of(model: Any) -> dict[str, Array]:
@@ -81,18 +69,13 @@ def text_of(rng: np.random.Generator, vocab_size: int) -> TokenizedText:
     return TokenizedText("tokens drawn at random", "0" * 64, ids.astype(np.int32), starts=tuple(starts))
 
 
+@lru_cache(1)
 def untrained(seed: int) -> Inputs:
     """Return a GPT-2 before its first step, with a text and its counts."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
     from generators.runner.run import OpenedModel
-
-    class Model(OpenedModel):
-        text = text_of(np.random.default_rng(seed), UNTRAINED.vocab_size or 0)
-
-        def encode(self, text: str) -> tuple[int, ...]:
-            return tuple(3 + code % 50 for code in text.encode())
 
     torch.manual_seed(seed)
     sizes = UNTRAINED
@@ -107,29 +90,21 @@ def untrained(seed: int) -> Inputs:
         bos_token_id=0,
         eos_token_id=0,
     )
-    model = GPT2LMHeadModel(config).eval()
-    run = Model(
-        model,
-        Path(),
-        sizes,
-        position_tensor="transformer.wpe.weight",
-        first_row=0,
-        device="cpu",
-        budget_s=3600,
-        largest_batch=WINDOWS,
-    )
+    model, table = GPT2LMHeadModel(config).eval(), "transformer.wpe.weight"
+    run = OpenedModel(model, Path(), sizes, position_tensor=table, device="cpu", budget_s=3600, largest_batch=WINDOWS)
+    run.text = text_of(np.random.default_rng(seed), sizes.vocab_size or 0)
     counts = np.bincount(run.text.ids, minlength=sizes.vocab_size)
     known = TokenFrequency("counts", "counts of a text drawn at random", np.log1p(counts), 1.0, False)
     return Inputs(weights_of(model), sizes, None, (known,), run)
 
 
-def before_training(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield every verdict on a model before its training."""
+def before_training(finding: Finding[Any], seed: int) -> Verdicts:
+    """Return verdicts on a model before its training."""
+    if finding not in RUNNING:
+        return {}
     given = untrained(seed)
-    for finding in RUNNING:
-        roles = [role for role in finding.needs if role not in CAPABILITIES]
-        if finding.name in names and all(role in given.weights or "*" in role for role in roles):
-            yield from ((claim.id, claim.verdict) for claim in synthetic.claims_on(finding, given))
+    roles = [role for role in finding.needs if role not in CAPABILITIES and "*" not in role]
+    return synthetic.verdicts_on(finding, given) if given.weights.keys() >= set(roles) else {}
 
 
 # A trained model, recorded once
@@ -139,22 +114,13 @@ class Trained:
     """`stdlib-gpt2` and what findings measured of it once; trials only read it."""
 
     def __init__(self) -> None:
-        from generators.runner import open_model
-
-        sizes = json.loads((TRAINED / "config.json").read_text("utf-8"))
-        names = ("n_positions", "n_embd", "n_layer", "n_head")
-        n_ctx, d_model, n_layer, n_head = (sizes[name] for name in names)
-        self.sizes = synthetic.architecture(n_ctx, d_model, n_layer, n_head, vocab_size=sizes["vocab_size"])
-        self.run = open_model(TRAINED, self.sizes, position_tensor="transformer.wpe.weight")
-        self.weights = weights_of(self.run._model)
-        counts = np.load(TRAINED / "token_counts.npy")
-        known = TokenFrequency("counts", "counts of its training text", np.log1p(counts), 1.0, False)
-        self.given = Inputs(self.weights, self.sizes, None, (known,), self.run)
+        self.opened = opened("stdlib-gpt2")
+        self.run, self.sizes = self.opened.run, self.opened.checkpoint.architecture
         self.windows = self.run.windows(24, SEED)
-        self.P = self.weights["position_embedding"].astype(np.float64)
+        self.P = self.opened.checkpoint["position_embedding"].astype(np.float64)
         self.m = self.windows.ids.shape[1]
 
-    def some_windows(self, rng: np.random.Generator) -> TextWindows:
+    def some_windows(self, rng: np.random.Generator) -> Windows:
         """Return a few windows of one file, or of files one after another where one has too few."""
         files = self.windows.files
         ordered = np.concatenate(
@@ -167,7 +133,7 @@ class Trained:
     def of(self, finding: Finding[Any]) -> Measurements[Any]:
         """Return what a finding measures, with fewer windows than it asks for."""
         self.run.begin(BUDGET_S)
-        return finding.measure(self.given)
+        return finding.measure(inputs(finding, self.opened))
 
     @cache  # noqa: B019
     def states(self) -> list[Array]:
@@ -190,14 +156,7 @@ class Trained:
 trained = cache(Trained)
 
 
-def judged(
-    finding: Finding[Any], metrics: Any, arrays: dict[str, Array], only: Iterable[str] | None = None
-) -> dict[str, str]:
-    """Return the verdicts of some claims, all of them by default, on measurements that were exchanged."""
-    return verdicts(finding, Measurements(metrics, {}, arrays), only)
-
-
-def positions_exchanged(rng: np.random.Generator) -> dict[str, str]:
+def positions_exchanged(rng: np.random.Generator) -> Verdicts:
     """Groups from anywhere, directions and channels at random, and neighbors in smoothing that are none."""
     model, P, m = trained(), trained().P, trained().m
     windows = model.some_windows(rng)
@@ -223,22 +182,23 @@ def positions_exchanged(rng: np.random.Generator) -> dict[str, str]:
         "removed_but_first": mean_over_windows(lost_but_first, windows.files),
         "damages": damages,
     }
-    return judged(position_use.FINDING, metrics, {})
+    return verdicts(position_use.FINDING, Measurements(metrics))
 
 
-def heads_exchanged(rng: np.random.Generator) -> dict[str, str]:
+def heads_exchanged(rng: np.random.Generator) -> Verdicts:
     """Another offset in the place of the previous token; heads shuffled within layers; positions in random groups."""
     model = trained()
     stored = model.of(heads.FINDING)
     rows, offsets = stored.metrics["heads"], stored.arrays["offsets"]
     other = int(rng.choice(np.flatnonzero(offsets >= 2)))
     elsewhere = [{**row, "on_text": float(stored.arrays["attention"][0, i, other])} for i, row in enumerate(rows)]
-    found = judged(heads.FINDING, {**stored.metrics, "heads": elsewhere}, stored.arrays, ["previous-token-on-text"])
+    changed = replace(stored, metrics={**stored.metrics, "heads": elsewhere})
+    found = verdicts(heads.FINDING, changed, ["previous-token-on-text"])
     kernel, on_text = (np.array([row[name] for row in rows], float) for name in ("by_position_alone", "on_text"))
     n_head = model.sizes.n_head
     shuffled = rng.permuted(on_text.reshape(-1, n_head), axis=1).ravel()
     metrics = {**stored.metrics, "forecast": forecast(kernel, shuffled, n_head)}
-    found |= judged(heads.FINDING, metrics, stored.arrays, ["positions-foretell-heads"])
+    found |= verdicts(heads.FINDING, Measurements(metrics, {}, stored.arrays), ["positions-foretell-heads"])
     windows = model.some_windows(rng)
     scattered = variants.in_random_groups(model.P[: model.m], rng, (0,))
     previous = []
@@ -247,7 +207,8 @@ def heads_exchanged(rng: np.random.Generator) -> dict[str, str]:
             previous.append(_on_previous(windows.ids))
     arrays = {"previous": np.stack(previous), "files": windows.files}
     on_these = [{**row, "on_text": float(value)} for row, value in zip(rows, previous[0].mean(axis=0), strict=True)]
-    return found | judged(heads.FINDING, {**stored.metrics, "heads": on_these}, arrays, ["previous-token-inexact"])
+    changed = Measurements({**stored.metrics, "heads": on_these}, {}, arrays)
+    return found | verdicts(heads.FINDING, changed, ["previous-token-inexact"])
 
 
 def _on_previous(ids: Array) -> Array:
@@ -262,16 +223,16 @@ def _on_previous(ids: Array) -> Array:
     return found.reshape(len(ids), -1)
 
 
-def channels_exchanged(rng: np.random.Generator) -> dict[str, str]:
+def channels_exchanged(rng: np.random.Generator) -> Verdicts:
     """Any channel in the place of the one that findings name."""
     stored = trained().of(channel_use.FINDING).metrics
     swept = stored["swept"]
     chosen = swept[int(rng.integers(len(swept)))]
     row = ChannelUseRow(**chosen, why="frequency", low=chosen["cost"], high=chosen["cost"], divergence=None)
-    return judged(channel_use.FINDING, {**stored, "channels": [row]}, {})
+    return verdicts(channel_use.FINDING, Measurements({**stored, "channels": [row]}))
 
 
-def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
+def tokens_exchanged(rng: np.random.Generator) -> Verdicts:
     """Any tokens in the place of those that look under-trained."""
     largest = np.sort(trained().largest())
     said = largest[len(largest) // 3 :]  # without those that no control could be: the claim is untested beside them
@@ -283,7 +244,7 @@ def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
         "controls_unspeakable": int((drawn[MOST : 2 * MOST] < SPEAKABLE).sum()),
         "repeats": 1.0,
     }
-    return judged(undertrained.FINDING, metrics, {})
+    return verdicts(undertrained.FINDING, Measurements(metrics))
 
 
 class Recorded:
@@ -299,10 +260,10 @@ class Recorded:
         rotation = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
         self._states = [np.take_along_axis(each, orders[:, :, None], axis=1) @ rotation for each in states]
         self._few = trained().some_windows(rng)
-        self._windows = TextWindows(np.zeros((count, n), np.int32), (0, n), trained().windows.files[:count])
+        self._windows = Windows(np.zeros((count, n), np.int32), (0, n), trained().windows.files[:count])
         self.text, self.record = trained().run.text, trained().run.record
 
-    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
+    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> Windows:
         return self._windows
 
     def hidden_states(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
@@ -319,52 +280,19 @@ class Recorded:
         return trained().run.shifted(by)
 
 
-def order_exchanged(rng: np.random.Generator) -> dict[str, str]:
+def order_exchanged(rng: np.random.Generator) -> Verdicts:
     """Positions of every window in an order of its own, directions turned; with P, and as a model without one."""
     run: Any = Recorded(rng)
     measured = stream.FINDING.measure(Inputs({"position_embedding": trained().P}, trained().sizes, run=run))
     found = verdicts(stream.FINDING, measured)
     without = {**measured.metrics, "has_position_embedding": False}
-    return found | judged(stream.FINDING, without, measured.arrays, ["makes-its-own-positions"])
+    return found | verdicts(stream.FINDING, Measurements(without, {}, measured.arrays), ["makes-its-own-positions"])
 
 
-EXCHANGES: dict[str, Callable[[np.random.Generator], dict[str, str]]] = {
-    "position_use": positions_exchanged,
-    "heads": heads_exchanged,
-    "channel_use": channels_exchanged,
-    "undertrained": tokens_exchanged,
-    "stream": order_exchanged,
+EXCHANGES = {
+    "position_use": (positions_exchanged,),
+    "heads": (heads_exchanged,),
+    "channel_use": (channels_exchanged,),
+    "undertrained": (tokens_exchanged,),
+    "stream": (order_exchanged,),
 }
-
-
-def exchanged(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield every verdict on a trained model with the tested part exchanged."""
-    for name, exchange in EXCHANGES.items():
-        if name in names:
-            yield from exchange(np.random.default_rng([seed, len(name)])).items()
-
-
-# Stand-ins
-
-
-def stand_ins(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield every verdict on stand-ins with the tested part drawn at random."""
-    for name, draws in STAND_INS.items():
-        for draw in draws if name in names else ():
-            yield from draw(np.random.default_rng([seed, len(name)])).items()
-
-
-RUNNING_NULLS = (
-    RunningNull(
-        "a model before its training",
-        before_training,
-        {
-            "positions-last": "the residual stream carries P, which starts as large as the token embedding",
-            "positions-foretell-heads": "attention on text contains what positions alone make of it, trained or not",
-            "needs-the-mean": "the unembedding is the token embedding, so the mean of what is read favors frequent "
-            "tokens, trained or not",
-        },
-    ),
-    RunningNull("a trained model, the tested part exchanged", exchanged),
-    RunningNull("a stand-in, the tested part drawn at random", stand_ins),
-)

@@ -260,15 +260,10 @@ def sinks_at_random(rng: np.random.Generator) -> Verdicts:
 
 def numbers_at_random(rng: np.random.Generator) -> Verdicts:
     """One activation is far larger than all others; what it costs to hold a channel is drawn alike for all."""
-    arch, seed, channel = synthetic.architecture(32, D, 2), seed_of(rng), rng.integers(D)
-
-    def states(stage: int, ids: Array) -> Array:
-        made = np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D))
-        made[:, 0, channel] += 1000
-        return made
-
-    costs = dict(enumerate(amounts(rng, D)))
-    return run_verdicts(anchor.FINDING, arch, only=["loss-hangs-on-one"], states=states, costs=costs, affords=D)
+    arch, seed, center = synthetic.architecture(32, D, 2), seed_of(rng), np.zeros((32, D))
+    center[0, rng.integers(D)] = 1000
+    planted = {"states": states_about(center, seed), "costs": dict(enumerate(amounts(rng, D))), "affords": D}
+    return run_verdicts(anchor.FINDING, arch, only=["loss-hangs-on-one"], **planted)
 
 
 def gains_at_random(rng: np.random.Generator) -> Verdicts:

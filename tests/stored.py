@@ -10,34 +10,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import Any
 
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.nulls import ROOT, today, write_record
-from tests.test_stored_numbers import STORED, leaves, measured_run, scales, stored, without_places
+from tests.test_stored_numbers import STORED, differences, measured_run, stored
 
 RECORD = ROOT / "results" / "stored.json"
 MODELS = ("stdlib-gpt2", "stdlib-rotary", "all-minilm-l6-v2")
 RUNNING = [finding for finding in FINDINGS if RUN in finding.needs]
 PLAIN = {"ATEN_CPU_CAPABILITY": "default"}
-
-
-def largest_move(now: dict[str, Any], before: dict[str, Any]) -> tuple[float, str]:
-    """Return the largest difference of a number as a share of its scale, and where; other text counts as infinity."""
-    worst = (0.0, "")
-    for part in ("metrics", "tables"):
-        ours, theirs = dict(leaves(now[part])), dict(leaves(before[part]))
-        scale = scales(theirs)
-        for path in ours.keys() | theirs.keys():
-            one, other = ours.get(path), theirs.get(path)
-            if isinstance(one, float) and isinstance(other, float):
-                size = scale[without_places(path)]
-                move = abs(one - other) / size if size else 0.0
-            else:
-                move = 0.0 if one == other else float("inf")
-            worst = max(worst, (move, f"{part}{path}: {one} was {other}" if move else ""))
-    return worst
 
 
 def moves(models: list[str], only: list[str]) -> dict[str, dict[str, tuple[float, str]]]:
@@ -47,8 +29,8 @@ def moves(models: list[str], only: list[str]) -> dict[str, dict[str, tuple[float
             record = STORED.finding(model, finding.name)
             if record is None or record.status != "computed" or (only and finding.name not in only):
                 continue
-            now = measured_run(finding, model)
-            found.setdefault(finding.name, {})[model] = largest_move(now, stored(record, model))
+            moved = differences(measured_run(finding, model), stored(record, model))
+            found.setdefault(finding.name, {})[model] = max(moved, default=(0.0, ""))
             print(f"{model} {finding.name}: {found[finding.name][model]}", file=sys.stderr, flush=True)
     return found
 

@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,10 +35,6 @@ def architecture(
     return Architecture(family="synthetic", **(sizes | usual | others))
 
 
-def with_formula(arch: Architecture) -> Architecture:
-    return replace(arch, positions="formula")
-
-
 def by_id(finding: Finding, measured: Measurements) -> dict[str, Claim]:
     return {claim.id: claim for claim in finding.claims(measured)}
 
@@ -67,7 +62,6 @@ def gaussian_weights(
     seed: int,
     *,
     tokens: bool = True,
-    mlp: bool = True,
     biases: bool = True,
     vocab_size: int = VOCABULARY,
 ) -> Weights:
@@ -90,10 +84,9 @@ def gaussian_weights(
             weights[f"blocks.{i}.attn.{name}"] = noise(d, d) / np.float32(np.sqrt(d))
             if biases and name != "o":
                 weights[f"blocks.{i}.attn.{name}.bias"] = 0.1 * noise(d)
-        if mlp:
-            weights[f"blocks.{i}.mlp.in"] = noise(d, 4 * d)
+        weights[f"blocks.{i}.mlp.in"] = noise(d, 4 * d)
     added = np.random.default_rng([seed, 1])  # of its own, so that what is above stays as it was
-    for i in range(arch.n_layer if mlp else 0):
+    for i in range(arch.n_layer):
         weights[f"blocks.{i}.mlp.out"] = added.standard_normal((d, 4 * d), dtype=np.float32)
     return weights
 
@@ -163,12 +156,12 @@ def assert_drawn_and_described(finding: Finding, measured: Measurements) -> None
         assert words.how_to_read and words.alt
 
 
-def claims_on(finding: Finding, given: Inputs) -> list[Claim]:
-    """Return a finding's claims, untested where it can't be measured."""
+def verdicts_on(finding: Finding, given: Inputs) -> dict[str, str]:
+    """Return the verdicts of a finding's claims, untested where it can't be measured."""
     try:
-        return list(finding.claims(finding.measure(given)))
-    except NotApplicableError as sentence:
-        return list(finding.untested(str(sentence)))
+        return verdicts(finding, finding.measure(given))
+    except NotApplicableError:
+        return dict.fromkeys((rule.id for rule in finding.rules), "untested")
 
 
 def realistic_embedding(V: int, d: int, rng: np.random.Generator) -> Array:

@@ -7,7 +7,6 @@ from functools import cache
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.plantings import controls_of
 from generators.site import quality_reports
 from tests import nulls
 from tests.running_nulls import EXCHANGES, RUNNING
@@ -17,7 +16,7 @@ CLAIMS = {rule.id for finding in FINDINGS for rule in finding.rules}
 
 
 @cache
-def verdicts(null: nulls.Null | nulls.RunningNull, seed: int) -> list[tuple[str, str]]:
+def verdicts(null: nulls.Null, seed: int) -> list[tuple[str, str]]:
     return list(nulls.verdicts(null, seed))
 
 
@@ -25,7 +24,7 @@ def verdicts(null: nulls.Null | nulls.RunningNull, seed: int) -> list[tuple[str,
 def test_nothing_is_found_where_there_is_nothing(null):
     counts = Counter(pair for seed in SEEDS for pair in verdicts(null, seed))
     held = {claim: count for (claim, verdict), count in counts.items() if verdict == "holds"}
-    excused = {claim for claim, why in nulls.preserved_by().items() if null.name in why}
+    excused = {claim for claim, why in nulls.excused().items() if null.name in why}
     assert counts
     assert {claim: count for claim, count in held.items() if claim not in excused and count > 1} == {}
 
@@ -56,7 +55,7 @@ def test_the_figures_kept_in_git_are_within_a_hundredth():
     assert stored.draws >= 200
     for null, claims in stored.nulls.items():
         for claim, held in claims.items():
-            excused = null in nulls.preserved_by().get(claim, {})
+            excused = null in nulls.excused().get(claim, {})
             assert excused or held.holds <= nulls.most(max(stored.draws, held.tested)), (null, claim, held)
     running = [stored.nulls[null.name] for null in nulls.RUNNING_NULLS]
     for claim in (rule.id for finding in RUNNING for rule in finding.rules):
@@ -73,20 +72,9 @@ def test_allowed_number_of_draws():
 
 def test_what_is_excused_is_there():
     names = {null.name for null in nulls.ALL_NULLS}
-    for claim, why in nulls.preserved_by().items():
+    for claim, why in nulls.excused().items():
         assert claim in CLAIMS
         assert set(why) <= names
-
-
-@pytest.mark.parametrize("null", [nulls.NULLS[0], nulls.NULLS[6]], ids=lambda null: null.name)
-def test_foregone_verdicts_are_measured_ones(null):
-    findings = [finding for finding in FINDINGS if controls_of(finding.name).foregone]
-    assert findings
-    quick = dict(nulls.verdicts(null, 7, findings))
-    plain = dict(nulls.verdicts(null, 7, findings, measure_all=True))
-    assert set(quick) == set(plain)
-    for verdict in ("holds", "untested"):
-        assert {claim for claim in quick if quick[claim] == verdict} == {c for c in plain if plain[c] == verdict}
 
 
 @pytest.mark.parametrize("only", [["gains", "helix"], ["gains,helix"], ["gains", "helix,gains"]])
@@ -110,7 +98,7 @@ def test_one_finding_is_counted_anew_and_the_others_stay(tmp_path, monkeypatch, 
     nulls.main()
     now = json.loads(nulls.RESULTS.read_text("utf-8"))
     assert now["renewed"]["outliers"] == nulls.commit()
-    assert now["not_opposite"] == nulls.preserved_by(), "what is excused is said of today's nulls"
+    assert now["not_opposite"] == nulls.excused(), "what is excused is said of today's nulls"
     assert set(now["nulls"]) == {*there["nulls"], *counted}
     for null, claims in now["nulls"].items():
         assert claims == there["nulls"].get(null, {}) | counted.get(null, {})

@@ -41,6 +41,7 @@ OF_SCALE_ONE = re.compile(r"rho|correlation|dials_down|share|error|overlap|cosin
 OF_PAIRS = re.compile(r"\.auc\.|\.(chance|intervals)\.plane\b")
 PLANES = ("planes",)  # without a first axis: only lengths are compared
 LONG_S = 36_000.0
+ABSENT = "absent"
 THREADS = int(os.environ["OPENBLAS_NUM_THREADS"])
 WPE_SHA256 = "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772"
 Numbers = dict[str, Any]  # by path
@@ -99,21 +100,25 @@ def without_places(path: str) -> str:
     return re.sub(r"\[\d+\]", "[]", path)
 
 
-def moved(now: dict[str, Any], before: dict[str, Any], tolerance: float = TOLERANCE) -> list[str]:
-    """Return a line for everything that differs by more than a share of its scale."""
-    lines = []
+def differences(now: dict[str, Any], before: dict[str, Any]) -> Iterator[tuple[float, str]]:
+    """Yield by how much numbers differ, as shares of their scales, and where; other values do by infinity."""
     for part in ("metrics", "tables"):
         ours, theirs = dict(leaves(now[part])), dict(leaves(before[part]))
-        lines += [f"{part}{path} is in one only" for path in ours.keys() ^ theirs.keys()]
         scale = scales(theirs)
-        for path in ours.keys() & theirs.keys():
-            one, other = ours[path], theirs[path]
-            if isinstance(one, float) and isinstance(other, float):
-                share = max(tolerance, ARRAYS) if OF_PAIRS.search(path) else tolerance
-                near = math.isclose(one, other, rel_tol=0, abs_tol=share * scale[without_places(path)])
-            else:
-                near = one == other and type(one) is type(other)
-            lines += [] if near else [f"{part}{path}: {one} was {other}"]
+        for path in ours.keys() | theirs.keys():
+            one, other = ours.get(path, ABSENT), theirs.get(path, ABSENT)
+            share = 0.0 if one == other and type(one) is type(other) else math.inf
+            if share and isinstance(one, float) and isinstance(other, float) and scale[without_places(path)]:
+                share = abs(one - other) / scale[without_places(path)]
+            if share:
+                yield share, f"{part}{path}: {one} was {other}"
+
+
+def moved(now: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Return a line for everything that differs by more than a share of its scale."""
+    lines = [
+        line for share, line in differences(now, before) if share > (ARRAYS if OF_PAIRS.search(line) else TOLERANCE)
+    ]
     lines += [f"array {name} is in one only" for name in now["arrays"].keys() ^ before["arrays"].keys()]
     both = now["arrays"].keys() & before["arrays"].keys()
     lines += [f"array {name}" for name in both if not same(name, now["arrays"][name], before["arrays"][name])]

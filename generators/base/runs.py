@@ -59,24 +59,18 @@ class Text(Protocol):
         """Return the tokens that the tokenizer puts before every piece of text."""
 
 
-@runtime_checkable
-class Windows(Protocol):
-    """Pieces of text of one length."""
+@dataclass(frozen=True)
+class Windows:
+    """Pieces of text of one length; columns outside the range `inner` hold the tokenizer's own tokens.
 
-    @property
-    def ids(self) -> Int[Array, "windows n"]: ...
+    `files` says in which file of the text each lies: windows of one file are alike, so intervals resample files.
+    `mask_id` is the token that replaces a masked one.
+    """
 
-    @property
-    def inner(self) -> tuple[int, int]:
-        """Return the columns from and up to which there is text, and not the tokenizer's own tokens."""
-
-    @property
-    def mask_id(self) -> int | None:
-        """Return the token that replaces a masked one."""
-
-    @property
-    def files(self) -> Int[Array, " windows"]:
-        """Return the file of the text that each window lies in."""
+    ids: Int[Array, "windows n"]
+    inner: tuple[int, int]
+    files: Int[Array, " windows"]
+    mask_id: int | None = None
 
 
 @runtime_checkable
@@ -127,7 +121,11 @@ class Run(Protocol):
     def windows(
         self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
     ) -> Windows:
-        """Draw windows of text; fewer than `count` where `passes` runs over all of them would take too long."""
+        """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
+
+        The first windows of a larger draw with the same seed are those of a smaller one. `fixed` of the runs that
+        `passes` over all windows are do not shrink with the draw: progress counts them whole.
+        """
 
     def affordable(self, count: int, length: int, passes: float) -> int:
         """Return how many of `count` windows of `length` tokens `passes` runs have time for."""
@@ -136,7 +134,7 @@ class Run(Protocol):
         """Return a piece of text as tokens, nothing put around it."""
 
     def loss(self, windows: Windows) -> WindowLoss:
-        """Return the loss on windows in nats; for encoders without a head, the drift from the current states."""
+        """Return the loss on windows, of next or masked tokens in nats; without a head, the last states' drift."""
 
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None: ...
 
@@ -157,7 +155,10 @@ class Run(Protocol):
         scores: bool = False,
         layers: Sequence[int] | None = None,
     ) -> None:
-        """Call `see` with attention of some layers or all; with `scores`, with scores up to a constant per query."""
+        """Call `see` with attention of some layers or all, one layer of one batch at a time.
+
+        With `scores`, with what the softmax is taken of, up to a constant per query, else the logarithm of attention.
+        """
 
     def queries_keys_values(self, ids: Int[Array, "windows n"], see: SeeCompared) -> bool:
         """Call `see` with what heads compare and mix, batch by batch; return whether it is accessible."""
@@ -177,7 +178,7 @@ class Run(Protocol):
     def held(
         self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
     ) -> AbstractContextManager[None]:
-        """Run with channels of the stream held at `values[i]` before block i, and if `last` after the last block.
+        """Run with channels of the stream held at `values[i]` before block i, and if `last` before the final norm.
 
         Where a value is NaN, the channel is left as it is.
         """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
+from generators.base.frequencies import TokenFrequency
 from generators.base.once import once
 from generators.base.plain import content_digest, unusual
 from generators.base.progress import Report, silent
@@ -23,7 +24,7 @@ from generators.compute import running
 from generators.compute.records import ModelRecord, SourceRecord, Status, TensorEntry
 from generators.findings.contract import Finding, roles
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
-from generators.tokens.frequency import TokenFrequency, token_frequencies
+from generators.tokens.frequency import token_frequencies
 from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import ModelVocabulary
 

@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 from numpy import ndarray as Array
 from pydantic import ValidationError
 
-from generators.base.errors import AtlasError, InputError
+from generators.base.errors import AtlasError, InputError, first_line
 from generators.base.files import read_limited, replace_file, sweep
 from generators.base.npz import from_npz, to_npz
 from generators.base.plain import as_json, content_digest
@@ -122,8 +122,7 @@ class Store:
         try:
             return from_npz(data)
         except Exception as error:  # NumPy raises all kinds of errors for crafted files
-            why = " ".join(str(error).split()) or type(error).__name__
-            raise InputError(f"The stored arrays {path} are damaged: {why}.") from error
+            raise InputError(f"The stored arrays {path} are damaged: {first_line(error)}.") from error
 
     def load(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
         """Read what was measured of one finding, with its arrays; None where nothing was.

@@ -1,16 +1,17 @@
 """What a finding may measure from: weights, the architecture, facts about tokens, and the model itself.
 
-Tokens and the model come as protocols, so that findings import neither `tokens/` nor `runner/`.
+A vocabulary and the model come as protocols, so that findings import neither `tokens/` nor `runner/`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
+from generators.base.frequencies import TokenFrequency
 from generators.base.runs import Run
 
 Weights = Mapping[str, Array]
@@ -51,29 +52,6 @@ class Vocabulary(Protocol):
         """Return how two tokens differ: one of a short list of words."""
 
 
-@runtime_checkable
-class Frequency(Protocol):
-    """What findings may ask of a `TokenFrequency`; `tokens/frequency.py` says what it is."""
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def label(self) -> str: ...
-
-    @property
-    def log_frequency(self) -> Float[Array, " V"]: ...
-
-    @property
-    def coverage(self) -> float: ...
-
-    @property
-    def proxy(self) -> bool: ...
-
-    @property
-    def training_counts(self) -> Int[Array, " V"] | None: ...
-
-
 @dataclass(frozen=True)
 class Inputs:
     """All that a finding may measure from; of `weights` and `architecture` only what it declares is there.
@@ -84,7 +62,7 @@ class Inputs:
     weights: Weights
     architecture: Architecture
     vocabulary: Vocabulary | None = None
-    frequencies: tuple[Frequency, ...] = ()  # best first
+    frequencies: tuple[TokenFrequency, ...] = ()  # best first
     run: Run | None = None
 
 

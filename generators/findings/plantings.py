@@ -17,7 +17,6 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
-from generators.findings.judging import Verdict
 
 Weights = dict[str, Array]
 P, E = "position_embedding", "token_embedding"
@@ -54,14 +53,12 @@ class Controls:
     """What the claims of one finding are tried on: structure that must be found, nulls in which nothing may be.
 
     `preserved_by` says of a claim which nulls preserve what it is about, and why: it is no fault if it holds there.
-    `about` are the roles that something is claimed of, None for all that are read. `foregone` returns every claim's
-    verdict where it is known without measuring, and None where it isn't.
+    `about` are the roles that something is claimed of, None for all that are read.
     """
 
     plantings: tuple[Planting, ...] = ()
     preserved_by: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     about: tuple[str, ...] | None = None
-    foregone: Callable[[Mapping[str, Array]], dict[str, Verdict] | None] | None = None
 
 
 def controls_of(finding: str) -> Controls:

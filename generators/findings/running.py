@@ -4,7 +4,6 @@ Intervals come from drawing the files of the text again, each with all its windo
 that drawing them one by one would make intervals too narrow.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -51,16 +50,10 @@ def ran(run: Run, windows: Windows, text: Text | None = None) -> Ran:
     )
 
 
-@dataclass(frozen=True)
-class SomeWindows:
-    ids: Int[Array, "windows n"]
-    inner: tuple[int, int]
-    files: Int[Array, " windows"]
-    mask_id: int | None
-
-
-def first_windows(windows: Windows, count: int) -> SomeWindows:
-    return SomeWindows(windows.ids[:count], windows.inner, windows.files[:count], windows.mask_id)
+def first_windows(windows: Windows, count: int, length: int | None = None) -> Windows:
+    """Return the first windows; of each the first `length` tokens, all by default."""
+    ids, (begin, end) = windows.ids[:count, :length], windows.inner
+    return Windows(ids, (begin, min(end, ids.shape[1])), windows.files[:count], windows.mask_id)
 
 
 def text_columns(windows: Windows) -> slice:
@@ -71,13 +64,6 @@ def text_columns(windows: Windows) -> slice:
     """
     first, last = windows.inner
     return slice(max(first, 1, min(OPENING, last // 4)), last)
-
-
-def beginnings(windows: Windows, count: int, length: int) -> SomeWindows:
-    """Return the first `length` tokens of the first windows."""
-    begin, end = windows.inner
-    inner = (begin, min(end, length))
-    return SomeWindows(windows.ids[:count, :length], inner, windows.files[:count], windows.mask_id)
 
 
 def mean_over_windows(values: Float[Array, " windows"], files: Int[Array, " windows"]) -> WindowMean:

@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from generators.base.allocation import keep_freed_memory
 from generators.base.architecture import Architecture
+from generators.base.errors import first_line
 from generators.base.sentences import first
 from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
@@ -79,7 +80,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / CONFIG).read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise CannotRunError(f"The model can't be run: its {CONFIG} can't be read ({line_of(error)}).") from error
+        raise CannotRunError(f"The model can't be run: its {CONFIG} can't be read ({first_line(error)}).") from error
     if not isinstance(config, dict):
         raise CannotRunError(f"The model can't be run: its {CONFIG} holds no JSON object.")
     if "quantization_config" in config:
@@ -111,7 +112,9 @@ def parameters_of(folder: Path) -> int:
             with safe_open(path, "numpy") as file:
                 count += sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
         except (OSError, SafetensorError) as error:
-            raise CannotRunError(f"The model can't be run: {path.name} can't be read ({line_of(error)}).") from error
+            raise CannotRunError(
+                f"The model can't be run: {path.name} can't be read ({first_line(error)})."
+            ) from error
     return count
 
 
@@ -175,7 +178,7 @@ def write_tokenizer(file: Path, folder: Path) -> None:
         made.backend_tokenizer.save(str(folder / "tokenizer.json"))
     except Exception as error:  # transformers and tokenizers raise all kinds of errors
         raise CannotRunError(
-            f"The model can't be run: transformers can't read its file's tokenizer ({line_of(error)})."
+            f"The model can't be run: transformers can't read its file's tokenizer ({first_line(error)})."
         ) from error
 
 
@@ -213,7 +216,7 @@ def _complete(config: Mapping[str, Any], load: Callable[..., Any]) -> tuple[Any,
     except Exception as error:  # transformers raises all kinds of errors
         raise CannotRunError(
             f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
-            f"{str(config.get('model_type'))!r} ({line_of(error)})."
+            f"{str(config.get('model_type'))!r} ({first_line(error)})."
         ) from error
     wrong = [entry if isinstance(entry, str) else entry[0] for entry in info["mismatched_keys"]]
     if wrong:
@@ -221,8 +224,3 @@ def _complete(config: Mapping[str, Any], load: Callable[..., Any]) -> tuple[Any,
             f"The model can't be run: {first(sorted(wrong), NAMED)} has not the shape that {CONFIG} asks for."
         )
     return model, {name for name in info["missing_keys"] if not any(part in name for part in UNREAD)}
-
-
-def line_of(error: BaseException) -> str:
-    text = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return text if len(text) <= 200 else f"{text[:199]}…"

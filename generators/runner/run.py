@@ -1,4 +1,4 @@
-"""A model that is ready to be run: token ids in, NumPy out, a batch of windows at a time.
+"""A model that is ready to be run: token ids in, NumPy out, a batch of windows at a time (`Run` in `base/runs.py`).
 
 Within a context of `replaced` or `held` it runs changed; afterwards it is what it was, whatever happens.
 """
@@ -36,7 +36,7 @@ from generators.runner.losses import Drift, PredictedTokens, StoredLoss
 from generators.runner.own_samples import TextChoice, known_text, written_by
 from generators.runner.positions import find_positions
 from generators.runner.shared import BEFORE, SharedStates
-from generators.runner.texts import TextWindows, TokenizedText, encode, text_for, window_length
+from generators.runner.texts import TokenizedText, encode, text_for, window_length
 
 LARGEST_BATCH = 4  # larger batches are slower: their logits don't fit the processor's cache
 DIGITS = 16  # digest digits in a folder name
@@ -130,12 +130,7 @@ class OpenedModel:
 
     def windows(
         self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
-    ) -> TextWindows:
-        """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
-
-        The first windows of a larger draw with the same seed are those of a smaller one. `fixed` of the runs that
-        `passes` over all windows are do not shrink with the draw: progress counts them whole.
-        """
+    ) -> Windows:
         length = window_length(self.architecture.n_ctx)
         text = self.shipped if shipped else self.text
         found = text.windows(self.affordable(count, length, passes), length, seed)
@@ -154,11 +149,6 @@ class OpenedModel:
     # Outputs
 
     def loss(self, windows: Windows) -> WindowLoss:
-        """Return what is measured on these windows, under whatever is replaced while it is measured.
-
-        Causal models: the next token in nats. Encoders with their head: masked tokens in nats. Without: the drift
-        of the last hidden states away from what they are now.
-        """
         loss = self.unstored_loss(windows)
         if self._unfinished is None:
             return loss
@@ -167,11 +157,9 @@ class OpenedModel:
         return StoredLoss(loss, self._unfinished / f"{self._losses}-{text}", self._pass)
 
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
-        """Call `see` with the first window of every batch and its logits, (windows, n, V)."""
         self.logits_on_device(ids, lambda begin, logits: see(begin, logits.cpu().numpy()))
 
     def last_logits(self, ids: Int[Array, "rows n"], see: SeeRows) -> None:
-        """Call `see` with rows and the logits after their last tokens; what most rows begin with is run once."""
         self._check_head()
         length, alike = continuing.common_beginning(ids)
         continued = None
@@ -222,10 +210,6 @@ class OpenedModel:
         return np.hstack(written).astype(np.int32)
 
     def hidden_states(self, ids: Int[Array, "windows n"], see: SeeStates) -> None:
-        """Call `see` with a stage, the first window of the batch, and the stream there, (windows, n, d).
-
-        Stage i is what block i is given; stage n_layer is the model's last hidden state (after its final norm).
-        """
         returned = len(self._blocks) + 1
 
         def show(stage: int, begin: int, states: Float[Array, "batch n d"]) -> None:
@@ -235,10 +219,6 @@ class OpenedModel:
         self._shared.each_stage(ids, self._batches(ids), show)
 
     def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
-        """Call `see` with a layer, the first window of the batch, and what the layer's MLP writes, (windows, n, d).
-
-        Return whether it could be seen: not all architectures have a module for it.
-        """
         found = [watching.mlp_of(block) for block in self._blocks]
         if None in found:
             return False
@@ -261,12 +241,6 @@ class OpenedModel:
         scores: bool = False,
         layers: Sequence[int] | None = None,
     ) -> None:
-        """Call `see` with a layer, the first window of the batch, and its attention (windows, heads, n, n).
-
-        One layer of one batch is in memory at a time. With `scores`, give what the softmax is taken of, up to a
-        constant of each query; where that can't be seen, the logarithm of attention. Of `layers`, if given, others
-        are run only where these depend on them.
-        """
         wanted, at = range(len(self._blocks)) if layers is None else layers, 0
 
         def looked(layer: int, found: Any) -> None:
@@ -283,7 +257,6 @@ class OpenedModel:
                 end()
 
     def queries_keys_values(self, ids: Int[Array, "windows n"], see: SeeCompared) -> bool:
-        """Call `see` as `Run` says; not all architectures compare queries with keys in a function of its own."""
         begin = layer = 0
 
         def compared(*arrays: Any) -> None:
@@ -327,12 +300,6 @@ class OpenedModel:
     def held(
         self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
     ) -> AbstractContextManager[None]:
-        """Run with channels of the stream held at `values[i]` before block i, and if asked after the last block.
-
-        `values` are the same at all positions or (stages, n, channels), with one stage more than there are blocks if
-        `last`, which holds them before the final norm, too; a model that ends with a block has none. Where a value is
-        NaN, the channel is left as it is.
-        """
         places = torch.as_tensor(list(channels), device=self.device)
         change = changing.held(self._blocks, places, self._on_device(values), last=last)
         first = next((i for i, level in enumerate(values[:-1]) if not np.isnan(level).all()), 0)

@@ -14,7 +14,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from generators.base.errors import InputError
+from generators.base.errors import InputError, first_line
 from generators.checkpoint.registry import HUB_ID
 
 LONGEST_PIECE = 1 << 18
@@ -122,8 +122,8 @@ def _open_dataset(name: str) -> HubDataset:
         rows = load_dataset(dataset, config or None, split=split or "train", streaming=True, revision=revision)
         first = next(iter(rows))
     except Exception as error:  # the hub, the network and the data raise all kinds of errors
-        why = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"There is no file {name}, and no dataset of that name can be read: {why}") from error
+        why = first_line(error)
+        raise InputError(f"There is no file {name}, and no dataset of that name can be read: {why}.") from error
     return HubDataset(name, _text_column(name, first), f"{name} {revision}", rows)
 
 

@@ -28,7 +28,7 @@ from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
 from generators.tokens.corpus import TextCorpus, TextSource
-from generators.tokens.tokenizer_files import TOKENIZER, check_ids
+from generators.tokens.tokenizer_files import TOKENIZER, check_ids, reading
 
 LARGEST_COUNTS = 2**28  # bytes
 NO_UTF8 = "Part of the corpus is no UTF-8, and is counted as \ufffd. Convert it, as with iconv, and count again."
@@ -101,11 +101,7 @@ def tokenizer_of(files: Files, size: int) -> Path:
     if path is None:
         raise InputError(f"The checkpoint {files.origin.place} has no {TOKENIZER}, which turns text into tokens.")
     check_ids(path, size)
-    try:
-        _tokenizer(str(path))
-    except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
-        raise_unless_panic(error)
-        raise InputError(f"The {TOKENIZER} of {files.origin.place} can't be read: {error}.") from error
+    reading(lambda: _tokenizer(str(path)), [path], files)
     return path
 
 

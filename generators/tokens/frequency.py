@@ -1,14 +1,14 @@
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.base.frequencies import TokenFrequency
 from generators.base.progress import printable
 from generators.checkpoint.sources import Files
 from generators.tokens.vocabulary import ModelVocabulary
@@ -17,29 +17,6 @@ COUNTS = "token_counts.npy"
 # A vocabulary is taken for English by itself if it has as many whole words, and if this share of them is English.
 FEWEST_WORDS = 1000
 MOSTLY = 0.5
-
-
-@dataclass(frozen=True)
-class TokenFrequency:
-    """How often each token occurs, according to one source: "counts", "corpus", "wordfreq" or "index".
-
-    `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source lacks;
-    `coverage` is the share of tokens that it has. `label` is how a page names the source. A `proxy` is
-    not a frequency but correlates with it (the token index). `made_from` is what decides the numbers, as integers and
-    digests: their last digits depend on the processor.
-    """
-
-    source: str
-    label: str
-    log_frequency: Float[Array, " V"]
-    coverage: float
-    proxy: bool
-    made_from: tuple[str | int, ...] = ()
-
-    @property
-    def training_counts(self) -> Int[Array, " V"] | None:
-        """Return how often each token occurs in the model's own training text, None where that isn't known."""
-        return np.rint(np.expm1(self.log_frequency)).astype(np.int64) if self.source == "counts" else None
 
 
 def token_frequencies(

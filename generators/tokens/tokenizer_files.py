@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from generators.base import notices
-from generators.base.errors import InputError, raise_unless_panic
+from generators.base.errors import InputError, first_line, raise_unless_panic
 from generators.checkpoint.sources import Files, check_size
 from generators.tokens.own_tokenizer import SENTENCEPIECE, as_json, own_tokenizer, strings
 from generators.tokens.readable import readable_form
@@ -221,7 +221,7 @@ def _read_tokenizer(paths: Sequence[Path], files: Files) -> Tokens:
     """Read tokenizer.json; the library knows its versions and checks it, and writes it out in the newest."""
     from tokenizers import Tokenizer
 
-    text = _read(lambda: Tokenizer.from_str(paths[0].read_text("utf-8")).to_str(), paths, files)
+    text = reading(lambda: Tokenizer.from_str(paths[0].read_text("utf-8")).to_str(), paths, files)
     return _of_tokenizer(text, _added_later(files))
 
 
@@ -283,7 +283,7 @@ def _object(files: Files, name: str) -> dict[str, Any]:
     if path is None:
         return {}
     check_size(path)
-    content = _read(lambda: json.loads(path.read_text("utf-8")), [path], files)
+    content = reading(lambda: json.loads(path.read_text("utf-8")), [path], files)
     if not isinstance(content, dict):
         raise InputError(f"{name} of {files.origin.place} must hold a JSON object.")
     return content
@@ -326,7 +326,7 @@ def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
 def _read_byte_pairs(paths: Sequence[Path], files: Files) -> Tokens:
     from tokenizers.models import BPE
 
-    ids, merges = _read(lambda: BPE.read_file(*map(str, paths)), paths, files)
+    ids, merges = reading(lambda: BPE.read_file(*map(str, paths)), paths, files)
     spelling = _guessed_spelling(ids)
     tokens = _with(_added_later(files), _as_tokens(ids, spelling, _named_special(files)), spelling)
     return Tokens(tokens, spelling, tuple(_merges(merges, ids, spelling)), guessed=True)
@@ -335,7 +335,7 @@ def _read_byte_pairs(paths: Sequence[Path], files: Files) -> Tokens:
 def _read_word_pieces(paths: Sequence[Path], files: Files) -> Tokens | None:
     from tokenizers.models import WordPiece
 
-    ids = _read(lambda: WordPiece.read_file(str(paths[0])), paths, files)
+    ids = reading(lambda: WordPiece.read_file(str(paths[0])), paths, files)
     if why := _why_no_word_pieces(ids, files):
         notices.say_once(f"The tokenizer of {files.origin.place}: vocab.txt {why}; tokens have no names.")
         return None
@@ -420,11 +420,12 @@ def _named_special(files: Files) -> frozenset[str]:
     return USUAL_SPECIAL | {name for name in names if isinstance(name, str)}
 
 
-def _read(reading: Callable[[], Content], paths: Sequence[Path], files: Files) -> Content:
+def reading(read: Callable[[], Content], paths: Sequence[Path], files: Files) -> Content:
+    """Return what is read. Raises InputError: whatever the tokenizers library raises, its panics included."""
     try:
-        return reading()
+        return read()
     except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
         raise_unless_panic(error)
         names = " and ".join(path.name for path in paths)
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"The tokenizer of {files.origin.place} can't be read from {names}: {why}.") from error
+        place = files.origin.place
+        raise InputError(f"The tokenizer of {place} can't be read from {names}: {first_line(error)}.") from error

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from generators.base.architecture import Architecture
-from generators.base.runs import Rotations
+from generators.base.runs import Rotations, Windows
 from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs
 from generators.findings.measured import Measurements
-from generators.runner.texts import TextWindows, TokenizedText
+from generators.runner.texts import TokenizedText
 
 Array = np.ndarray
 
@@ -28,10 +28,9 @@ class StandIn:
     neighbours are from where they should be. Stage i of the stream is `shares[i]` of variance between positions.
     Where `states` is given, it makes the stream: of a stage and token ids, (windows, n, d). `attend` likewise makes
     attention, of a layer, token ids and the heads of all layers that are silenced. The loss grows by `pairs[pair]`
-    for every rotary pair that stands still, by `rotating` of any other rotations, and by the squared length of what
-    shifts the stream, `needs_mean` times more along the vector of ones; `shifts` (d, d) is the quadratic form where
-    it is another one. `mlps` makes what MLPs write, of a layer and token ids, which are few; `compare` makes queries,
-    keys and values.
+    for every rotary pair that stands still, by `rotating` of any other rotations, and by a quadratic form of what
+    shifts the stream, `shifts` (d, d) or its squared length. `mlps` makes what MLPs write, of a layer and token ids,
+    which are few; `compare` makes queries, keys and values.
     """
 
     architecture: Architecture
@@ -53,7 +52,6 @@ class StandIn:
     rotating: Callable[[Rotations], Array | float] = lambda _: 0.0
     mlps: Callable[[int, Array], Array] | None = None
     compare: Callable[[int, Array], tuple[Array, Array, Array]] | None = None
-    needs_mean: float = 0.0
     shifts: Array | None = None
     affords: int = 32  # windows
 
@@ -63,7 +61,7 @@ class StandIn:
         ids = np.arange(self.length, dtype=float)[:, None]
         self._right = self._now = ids if self.P is None else np.asarray(self.P, float)[: self.length]
         self._frequency = np.zeros(vocab) if self.log_frequency is None else self.log_frequency
-        self._form = np.eye(d) + self.needs_mean * np.ones((d, d)) / d if self.shifts is None else self.shifts
+        self._form = np.eye(d) if self.shifts is None else self.shifts
         self._pairs, self._by = np.asarray(self.pairs, float), np.zeros(d)
         self._held: list[int] = []
         self._still: list[int] = []
@@ -84,7 +82,7 @@ class StandIn:
 
     def windows(
         self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0, *, shipped: bool = False
-    ) -> TextWindows:
+    ) -> Windows:
         return self.text.windows(self.affordable(count, self.length, passes), self.length, seed)
 
     def encode(self, text: str) -> tuple[int, ...]:
@@ -130,7 +128,7 @@ class StandIn:
     def shifted(self, by: Array) -> AbstractContextManager[None]:
         return self._with(_by=self._by + by)
 
-    def loss(self, windows: TextWindows) -> "StandInLoss":
+    def loss(self, windows: Windows) -> "StandInLoss":
         return StandInLoss(self, windows)
 
     def logits(self, ids: Array, see: Callable[[int, Array], None]) -> None:
@@ -217,7 +215,7 @@ class StandIn:
 class StandInLoss:
     unit = "nats per token"
 
-    def __init__(self, run: StandIn, windows: TextWindows) -> None:
+    def __init__(self, run: StandIn, windows: Windows) -> None:
         self._run, self._windows = run, windows
 
     def per_window(self, see: Callable[[int, Array, Array], None] | None = None) -> Array:

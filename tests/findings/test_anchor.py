@@ -34,11 +34,11 @@ def attend(share):
     return of
 
 
-def states(*sizes, d=D, seed=0):
+def states(*sizes, d=D):
     """Return a stream in which one channel has these sizes at position 0, by stage; None is as it comes."""
 
     def of(stage, ids):
-        made = np.random.default_rng([seed, stage]).standard_normal((*ids.shape, d))
+        made = np.random.default_rng([0, stage]).standard_normal((*ids.shape, d))
         if sizes[stage] is not None:
             made[:, 0, CHANNEL] = sizes[stage]
         return made
@@ -46,8 +46,8 @@ def states(*sizes, d=D, seed=0):
     return of
 
 
-def measured(share=0.0, size=1.0, P=LINE, seed=0):
-    given = {"attend": attend(share), "states": states(None, size, None, seed=seed), "affords": 16}
+def measured(share=0.0, size=1.0, P=LINE):
+    given = {"attend": attend(share), "states": states(None, size, None), "affords": 16}
     return measure_run(FINDING, ARCH, P, {"position_embedding": P}, **given)
 
 
@@ -220,9 +220,3 @@ def examples():
     yield measured(0.5, 200.0)
     yield with_table(with_sinks(sinks(0.5, by_content=False)))
     yield with_massive()
-
-
-def nothing(seed):
-    """Return what is measured where the first position is like all others."""
-    P = np.random.default_rng(seed).standard_normal((N, D))
-    return measured(P=P, seed=seed)

@@ -174,7 +174,7 @@ def test_what_is_no_table_of_sines(rows):
 
 
 def test_what_a_formula_of_sines_decides_is_untested_and_said_so():
-    arch = synthetic.with_formula(synthetic.architecture(n_ctx=256, d_model=48))
+    arch = synthetic.architecture(n_ctx=256, d_model=48, positions="formula")
     formula = synthetic.measure(HELIX, {"position_embedding": split_sinusoids(256, 48)}, arch)
     assert formula.metrics["by_formula"] > any_metrics()["by_formula"]
     claims = synthetic.by_id(HELIX, formula)

@@ -96,7 +96,7 @@ def test_tables_in_which_nothing_can_break_off():
     noise = np.random.default_rng(0).standard_normal((256, 48))
     assert verdicts(noise) == ["untested", "untested"]
     assert verdicts(smooth_curve(FEWEST - 1, 5.0, np.random.default_rng(0))) == ["untested"] * 2
-    formula = synthetic.with_formula(synthetic.architecture())
+    formula = synthetic.architecture(positions="formula")
     assert verdicts(smooth_noise(256, 5.0, np.random.default_rng(0), 48), formula) == ["untested"] * 2
 
 

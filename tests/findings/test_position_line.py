@@ -67,12 +67,6 @@ def test_a_channel_is_needed_if_it_costs_more_than_the_others(needed):
     assert claims["position-channel-needed"].verdict == ("holds" if needed == 1 else "fails")
 
 
-def nothing(seed):
-    """Return what is measured where there is nothing to find: random walks, and costs that any channel has."""
-    walk = synthetic.random_walk(N, D, seed)
-    return measured(states_about(walk, seed), costs_of(seed))
-
-
 def test_few_channels_leave_the_need_untested():
     arch = synthetic.architecture(n_ctx=N, d_model=48, n_layer=LAYERS)
     assert claims_of(measure_run(FINDING, arch, shares=[0.5] * 3))["position-channel-needed"].verdict == "untested"

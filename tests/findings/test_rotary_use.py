@@ -22,9 +22,9 @@ FAST, SLOW = range(PAIRS // 2), range(PAIRS // 2, PAIRS)
 claims_of = partial(synthetic.by_id, FINDING)
 
 
-def weights_of(previous, seed=0):
+def weights_of(previous):
     """Return weights whose `previous` heads look one token back by fast pairs; others compare content."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     weights = {}
     for layer in range(LAYERS):
         q, k = rng.standard_normal((2, D, HEADS, 2 * PAIRS)) * 0.15
@@ -80,11 +80,6 @@ def test_pairs_that_are_hardly_needed_can_stand_still():
 def examples():
     yield measured(FALLING, weights_of({(0, 1)}))
     yield with_lengths(2.0)
-
-
-def nothing(seed):
-    """Return what is measured where every pair costs something, whatever its speed."""
-    return measured(np.random.default_rng(seed).gamma(1, 0.1, PAIRS), weights_of(set(), seed))
 
 
 @pytest.mark.parametrize(("costs", "verdict"), [

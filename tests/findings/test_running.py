@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
 
-from generators.base.runs import Run, Text, WindowLoss, Windows
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.running import mean_over_windows, ratio_over_windows
 from tests import synthetic
-from tests.findings.stand_in import StandIn
 
 
 def test_a_mean_and_its_interval():
@@ -53,12 +51,3 @@ def test_a_finding_that_runs_a_model_it_was_not_given_is_shown():
     arch = synthetic.architecture(n_ctx=16, d_model=8, n_layer=1)
     with pytest.raises(ValueError, match="without declaring it"):
         model_of(Inputs({}, arch))
-
-
-def test_the_stand_in_is_a_model_as_findings_run_it():
-    stand_in = StandIn(synthetic.architecture(n_ctx=16, d_model=8, n_layer=1), None, length=16)
-    windows = stand_in.windows(2, 0)
-    assert isinstance(stand_in, Run)
-    assert isinstance(stand_in.text, Text)
-    assert isinstance(windows, Windows)
-    assert isinstance(stand_in.loss(windows), WindowLoss)

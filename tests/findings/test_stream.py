@@ -228,7 +228,8 @@ def test_what_mlps_write_by_position_and_by_token():
 
 @pytest.mark.parametrize(("planted", "verdict"), [(10.0, "holds"), (0.0, "fails")])
 def test_a_mean_that_the_model_needs(planted, verdict):
-    result = measure_run(FINDING, ARCH, P, needs_mean=planted, states=states_about(np.full(D, 0.2), 0))
+    states, shifts = states_about(np.full(D, 0.2), 0), np.eye(D) + planted * np.ones((D, D)) / D
+    result = measure_run(FINDING, ARCH, P, states=states, shifts=shifts)
     found = result.metrics["mean_removed"]
     assert found["share"] == pytest.approx(0.04 / 1.04, abs=0.01)
     assert found["cost"] == pytest.approx((1 + planted) * 0.04 * D, rel=0.05)
@@ -243,7 +244,7 @@ def test_a_mean_that_the_model_needs(planted, verdict):
     (-0.1, 2.8, "untested"), (-0.1, 1.4, "fails"), (0.1, 2.8, "holds"),
 ])  # fmt: skip
 def test_few_windows_leave_the_need_of_the_mean_open(low, times_high, verdict):
-    result = measure_run(FINDING, ARCH, P, needs_mean=0.0)
+    result = measure_run(FINDING, ARCH, P)
     removed = {**result.metrics["mean_removed"], "low": low, "times": 2.1, "times_low": 0.4, "times_high": times_high}
     found = replace(result, metrics={**result.metrics, "mean_removed": removed})
     assert claims_of(found)["needs-the-mean"].verdict == verdict

@@ -11,7 +11,7 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from generators.base.architecture import Architecture
-from generators.runner.texts import TextWindows
+from generators.base.runs import Windows
 
 N, D, V, LAYERS, HEADS = 40, 32, 60, 3, 4
 
@@ -22,15 +22,18 @@ class Kind:
     causal: bool
     tensor: str | None  # of the position embedding
     settings: dict[str, Any]
+    d_embedding: int | None = None
 
 
 BERT = {"hidden_size": D, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 2 * D}
 BERT |= {"max_position_embeddings": N, "vocab_size": V}
+ALBERT = {**BERT, "embedding_size": D // 2}
 GPT = {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": N, "vocab_size": V, "bos_token_id": 1}
 MPT = {"d_model": D, "n_layers": LAYERS, "n_heads": HEADS, "max_seq_len": N, "vocab_size": V}
 KINDS = {
     "gpt2": Kind("gpt2", True, "wpe.weight", GPT),
     "bert": Kind("bert", False, "embeddings.position_embeddings.weight", BERT),
+    "albert": Kind("albert", False, "embeddings.position_embeddings.weight", ALBERT, D // 2),
     "llama": Kind("llama", True, None, {**BERT, "num_key_value_heads": 2}),
     "gpt_neox": Kind("gpt_neox", True, None, BERT),
     "bloom": Kind("bloom", True, None, {"hidden_size": D, "n_layer": LAYERS, "n_head": HEADS, "vocab_size": V}),
@@ -41,6 +44,7 @@ KINDS = {
 
 def architecture(kind: Kind, **changed: Any) -> Architecture:
     sizes = {"n_layer": LAYERS, "n_head": HEADS, "d_model": D, "n_ctx": N, "vocab_size": V, "d_head": D // HEADS}
+    sizes |= {"d_embedding": kind.d_embedding}
     ways = {"family": kind.model_type, "norm_eps": 1e-5, "causal": kind.causal, "post_norm": not kind.causal}
     return Architecture(**{**sizes, **ways, **changed})
 
@@ -97,5 +101,5 @@ def last_states(run: Any, ids: np.ndarray) -> np.ndarray:
     return joined(run.states_on_device, ids)
 
 
-def as_windows(ids: np.ndarray) -> TextWindows:
-    return TextWindows(ids, (0, ids.shape[1]), np.arange(len(ids)), mask_id=3)
+def as_windows(ids: np.ndarray) -> Windows:
+    return Windows(ids, (0, ids.shape[1]), np.arange(len(ids)), mask_id=3)

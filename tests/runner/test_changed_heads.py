@@ -113,9 +113,9 @@ def test_layers_exchange_their_rotations(turning):
     check_attention(run, ids, "gemma3_text", q, k, Rotations(exchanged=True))
 
 
-@pytest.mark.parametrize("name", [*TURNING, "bert"])
+@pytest.mark.parametrize("name", [*TURNING, "bert", "albert"])
 def test_queries_keys_and_values_are_those_that_give_attention(opened, turning, name):
-    run = opened(name) if name == "bert" else turning(name)[0]
+    run = turning(name)[0] if name in TURNING else opened(name)
     ids, seen = random_ids(5, N_IDS), {}
     assert run.queries_keys_values(ids, lambda layer, begin, *arrays: seen.setdefault(layer, []).append(arrays))
     looks = by_stage(run.attention, ids)

@@ -9,18 +9,17 @@ from generators.compute import plan
 from generators.findings import FINDINGS
 from generators.runner import modules, open_model
 from tests.compute.harness import opened_in
-from tests.runner.models import BERT, LAYERS, D, Kind, by_stage, joined, last_states, random_ids
+from tests.runner.models import HEADS, KINDS, LAYERS, D, joined, last_states, random_ids
 
 N_IDS, AT, HEAD = 16, 1, 2
 VALUES = np.where(np.arange(LAYERS + 1) == AT, 7.0, np.nan)[:, None]  # that a channel is held at
-ALBERT = Kind("albert", False, "embeddings.position_embeddings.weight", {**BERT, "embedding_size": D // 2})
 
 
 @pytest.fixture(scope="module")
 def both(opened):
     """Return a model as the atlas runs it, and as transformers does."""
-    first = opened("albert", ALBERT, d_embedding=D // 2)
-    run = open_model(first._folder, first.architecture, position_tensor=ALBERT.tensor)
+    first = opened("albert")
+    run = open_model(first._folder, first.architecture, position_tensor=KINDS["albert"].tensor)
     return run, transformers.AutoModel.from_pretrained(first._folder, attn_implementation="eager").eval()
 
 
@@ -34,29 +33,9 @@ def uses(model, ids, use):
     return states.numpy()
 
 
-def test_the_stream_and_attention_are_those_that_transformers_returns(both):
-    run, model = both
-    ids = random_ids(5, N_IDS)
-    with torch.no_grad():
-        found = model(torch.as_tensor(ids), output_hidden_states=True, output_attentions=True)
-    for mine, theirs in (
-        (by_stage(run.hidden_states, ids), found.hidden_states),
-        (by_stage(run.attention, ids), found.attentions),
-    ):
-        for layer, (a, b) in enumerate(zip(mine.values(), theirs, strict=True)):
-            np.testing.assert_allclose(a, b.numpy(), atol=1e-5, err_msg=f"{layer}")
-
-
-def test_queries_and_keys_of_every_use_are_seen(both):
-    run, _ = both
-    layers = []
-    assert run.queries_keys_values(random_ids(2, N_IDS), lambda layer, begin, *arrays: layers.append(layer))
-    assert layers == list(range(LAYERS))
-
-
 def test_a_channel_is_held_and_a_head_silenced_at_one_use_only(both):
     run, model = both
-    ids, width = random_ids(3, N_IDS), D // ALBERT.settings["num_attention_heads"]
+    ids, width = random_ids(3, N_IDS), D // HEADS
     joining = model.encoder.albert_layer_groups[0].albert_layers[0].attention.dense.weight
     whole = joining.detach().clone()
 

@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generators.base.errors import InputError, WeightsUnavailableError
+from generators.base.errors import InputError, WeightsUnavailableError, first_line
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import HubSource
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import Files, Origin
-from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.ranged import RangedFiles
 from generators.checkpoint.sources.repository import Repository, answer_in, is_out_of_reach, named, refusal
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder

@@ -15,6 +15,7 @@ from threading import Event
 from typing import Any
 
 from generators.base import notices
+from generators.base.errors import first_line
 
 CONNECT_S = 5.0  # for each address of a server
 TRIES = 8  # a minute, or longer where a server asks for that
@@ -152,8 +153,3 @@ def asked_wait(response: Any) -> float | None:
         until = datetime.now() + timedelta(seconds=wait)
         notices.say_once(f"The hub asks to wait until {until:%H:%M} (rate limit).")  # all threads hear of it
     return wait
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message without its period, or its kind."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

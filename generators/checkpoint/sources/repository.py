@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from generators.base.errors import WeightsUnavailableError
+from generators.base.errors import WeightsUnavailableError, first_line
 from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.single_files import what_is_there
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import SHARD_INDEX
-from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 
 TIMEOUT_S = 30.0

@@ -56,7 +56,7 @@ def one_number(run: Run, windows: Windows, sums: Sequence[Float[Array, "n d"]]) 
     n = min(LENGTH, windows.ids.shape[1]) if arch.causal else windows.ids.shape[1]
     layer, position, channel = _place([of_layer[:n] for of_layer in sums])
     count = run.affordable(SEQUENCES, n, RUNS / SEQUENCES)
-    texts = running.beginnings(windows, count, n)
+    texts = running.first_windows(windows, count, n)
     mean = run.stage_means(texts.ids)[layer, position, channel]
 
     def added(loss: WindowLoss, base: Float[Array, " windows"], held: int, value: float) -> Float[Array, " windows"]:
@@ -65,7 +65,7 @@ def one_number(run: Run, windows: Windows, sums: Sequence[Float[Array, "n d"]]) 
         with run.held([held], values, last=False):
             return loss.per_window() - base
 
-    loss, few = run.loss(texts), run.loss(running.beginnings(windows, FEW, n))
+    loss, few = run.loss(texts), run.loss(running.first_windows(windows, FEW, n))
     base, few_base = loss.per_window(), few.per_window()
     zeroed = added(loss, base, channel, 0.0)
     drawn = np.random.default_rng([running.SEED, 6]).permutation(arch.d_model)

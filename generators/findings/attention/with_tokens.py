@@ -13,6 +13,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
+from generators.base.frequencies import TokenFrequency
 from generators.findings.attention.heads import (
     PAIRINGS,
     RANDOM_KEYS,
@@ -23,7 +24,7 @@ from generators.findings.attention.heads import (
     best_of,
     random_keys,
 )
-from generators.findings.inputs import Frequency, Inputs, Weights
+from generators.findings.inputs import Inputs, Weights
 from generators.findings.measured import table_of
 from generators.findings.nulls import RESAMPLES, drawn, interval
 from generators.findings.positional import score_scale, scoring, window_of
@@ -114,7 +115,7 @@ def _sample(inputs: Inputs, n: int) -> tuple[_Sample, str]:
     return _Sample(pool, rng.integers(POOL, size=(DRAWS, n)), queries), drawn_by
 
 
-def _shares(frequency: Frequency) -> Float[Array, " V"]:
+def _shares(frequency: TokenFrequency) -> Float[Array, " V"]:
     """Return how often each token occurs as a share of all; tokens that the source can't speak about do not occur."""
     logs = np.where(np.isfinite(frequency.log_frequency), frequency.log_frequency, -np.inf)
     counts = np.expm1(logs) if frequency.source in ("counts", "corpus") else np.exp(logs)

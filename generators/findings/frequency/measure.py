@@ -5,8 +5,9 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.base.frequencies import TokenFrequency
 from generators.findings.frequency import chances
-from generators.findings.inputs import Frequency, Inputs
+from generators.findings.inputs import Inputs
 from generators.findings.measured import Interval, Measurements, Table, finite, row_of, table_of
 from generators.findings.sizes import FEWEST_TOKENS, check_tokens
 from generators.findings.token_cells import cells, names
@@ -93,7 +94,7 @@ def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
     return Measurements(metrics, _tables(metrics, tokens, values), _arrays(tokens, columns))
 
 
-def _frequencies(frequencies: tuple[Frequency, ...], V: int) -> tuple[list[FrequencySource], Float[Array, " V"]]:
+def _frequencies(frequencies: tuple[TokenFrequency, ...], V: int) -> tuple[list[FrequencySource], Float[Array, " V"]]:
     if not frequencies:
         index = FrequencySource(source="index", label="token index (a proxy)", coverage=1.0, proxy=True)
         return [index], -np.arange(V, dtype=np.float64)

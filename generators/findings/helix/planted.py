@@ -1,22 +1,6 @@
-from collections.abc import Mapping
-from functools import cache
-
 import numpy as np
-from numpy import ndarray as Array
 
-from generators.findings.helix.claims import JUMP, LEAST_BEYOND, RULES, TIMES, UNLIKE
-from generators.findings.helix.trained import (
-    FEWEST,
-    first_counted,
-    jumps,
-    log_lengths,
-    neighbor_cosines,
-    norms_of,
-    tail_factors,
-)
-from generators.findings.judging import Verdict
 from generators.findings.plantings import Controls, D, N, P, Planting, Scene, coil, embed, mixed, noise, with_spectrum
-from generators.maths.curve_statistics import Name, statistics
 from generators.maths.surrogates import smooth_noise
 
 
@@ -66,48 +50,6 @@ def in_two_parts(at: Scene, s: float) -> None:
     curve = smooth_noise(N, 3.0, at.rng, D)
     curve[N // 2 :] *= 1 + s
     at.weights[P] = curve
-
-
-VALUES: dict[str, Name] = {
-    "three-components": "explained_variance_3d",
-    "winding": "winding",
-    "fraying": "fraying",
-    "first-position": "first_position_distance",
-    "constant-norms": "norm_cv",
-    "look-back": "median_gain",
-    "low-rank": "energy_top30",
-}
-
-
-def foregone(weights: Mapping[str, Array]) -> dict[str, Verdict] | None:
-    """Return the verdicts where no number of the curve reaches its threshold: then no surrogate has to be drawn."""
-    rows = np.asarray(weights[P], np.float64)
-    found, unbroken = statistics(rows), _unbroken(rows)
-    values = {rule: float(found[VALUES[rule.id]][0]) for rule in RULES if VALUES.get(rule.id) in found}
-    three, thirty = _of_noise(*rows.shape)
-    # No surrogate has less in three components than noise, and those of fraying have 0 in the middle.
-    least = {"three-components": three + LEAST_BEYOND * (1 - three), "fraying": 0.0}
-    if unbroken is None or any(rule.reached(value, least.get(rule.id, rule.holds)) for rule, value in values.items()):
-        return None
-    silent = {"low-rank"} if thirty > 2 / 3 else set()
-    silent |= {"untrained-rows", "seam"} if unbroken == "untested" else set()
-    return {rule.id: "untested" if rule.id in silent else "fails" for rule in RULES}
-
-
-def _unbroken(rows: Array) -> Verdict | None:
-    """Return the verdict where neither rows at the end nor a seam reach a threshold, None where one may."""
-    norms = norms_of(rows)[first_counted(len(rows)) :]
-    if len(rows) < FEWEST or np.median(neighbor_cosines(rows)) <= UNLIKE:
-        return "untested"
-    largest = max(jumps(each).max() for each in log_lengths(rows[first_counted(len(rows)) :]).values())
-    return "fails" if largest < np.log1p(JUMP) and tail_factors(norms).max() < TIMES else None
-
-
-@cache
-def _of_noise(n: int, d: int) -> tuple[float, float]:
-    """Return the share of energy that Gaussian rows of these sizes have in three components and in 30 directions."""
-    found = statistics(np.random.default_rng(0).standard_normal((n, d)), ("explained_variance_3d", "energy_top30"))
-    return float(found["explained_variance_3d"][0]), float(found["energy_top30"][0])
 
 
 CONTROLS = Controls(
@@ -160,5 +102,4 @@ CONTROLS = Controls(
         },
     },
     about=(P,),  # nothing is claimed about the tokens drawn among positions
-    foregone=foregone,
 )

@@ -18,7 +18,9 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
 
+from generators.base.errors import first_line
 from generators.base.files import read_limited
+from generators.base.runs import Windows
 from generators.runner.errors import CannotRunError
 
 LARGEST = 2**28  # bytes of a file next to the weights
@@ -40,19 +42,6 @@ PROBE = "a"  # any text that is one word: what a tokenizer puts around it also s
 
 
 @dataclass(frozen=True)
-class TextWindows:
-    """Pieces of text of one length; columns outside the range `inner` hold the tokenizer's own tokens.
-
-    `files` says in which file of the text each lies. Windows of one file are alike, so intervals resample files.
-    """
-
-    ids: Int[Array, "windows n"]
-    inner: tuple[int, int]
-    files: Int[Array, " windows"]
-    mask_id: int | None = None
-
-
-@dataclass(frozen=True)
 class TokenizedText:
     """A text in a model's tokens, what the tokenizer puts around every piece, and where each file `starts`."""
 
@@ -65,7 +54,7 @@ class TokenizedText:
     starts: tuple[int, ...] = (0,)
     carried: bool = False  # shipped in the checkpoint: the model was trained on similar text
 
-    def windows(self, count: int, length: int, seed: int) -> TextWindows:
+    def windows(self, count: int, length: int, seed: int) -> Windows:
         """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.
 
         Raises CannotRunError: the text is shorter than a window.
@@ -78,7 +67,7 @@ class TokenizedText:
         places = np.random.default_rng(seed).permutation(pieces)[:count]
         drawn = whole[places]
         around = [np.tile(np.array(ids, np.int32), (len(drawn), 1)) for ids in (self.before, self.after)]
-        return TextWindows(
+        return Windows(
             np.hstack([around[0], drawn, around[1]]).astype(np.int32),
             (len(self.before), length - len(self.after)),
             self._files(places, inner),
@@ -223,9 +212,8 @@ def _tokenizer(folder: Path) -> Any:
                 str(folder), trust_remote_code=False, local_files_only=True
             ).backend_tokenizer
     except Exception as error:  # both libraries raise all kinds of errors
-        line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise CannotRunError(
-            f"The checkpoint has no tokenizer that can be read, so no text either ({line})."
+            f"The checkpoint has no tokenizer that can be read, so no text either ({first_line(error)})."
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()

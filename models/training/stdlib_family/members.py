@@ -18,7 +18,7 @@ class FamilyMember:
     recipe: Recipe
     differs: str
 
-    def trained_for(self, steps: int) -> "Member":
+    def trained_for(self, steps: int) -> "FamilyMember":
         """The same member after `steps` steps in all."""
         return replace(self, recipe=replace(self.recipe, steps=steps))
 
