@@ -18,7 +18,6 @@ from generators.compute.verify import outdated
 from generators.findings import FINDINGS
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.answers import answers, drawn_for, over_all
-from generators.site.api import write_api
 from generators.site.chances import chances
 from generators.site.drawn_pages import drawing, page_of
 from generators.site.entities import write_like
@@ -84,12 +83,12 @@ def render(
         series = write_series(registry, store, staging, templates, rendered.pages, rendered.in_series)
     _write_pages(rendered, registry, staging, templates, listed, store, series or ())
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
-    data.write([*rendered.pages, *rendered.in_series], staging)
+    every = [*rendered.pages, *rendered.in_series]
+    data.write(every, staging)
     write_like(rendered.pages, staging)
     if whole:
-        write_search([*rendered.pages, *rendered.in_series], rendered.absent, staging)
-        write_api(rendered.pages, rendered.in_series, staging)
-        write_table(rendered.pages, rendered.in_series, staging)
+        write_search(every, rendered.absent, staging)
+        write_table(every, staging)
         write_previews(rendered.pages, staging)
     return rendered
 
