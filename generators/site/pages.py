@@ -12,7 +12,7 @@ import jinja2
 
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
-from generators.checkpoint.registry import Model, Registry
+from generators.checkpoint.registry import Model, Registry, Series
 from generators.compute.results import Store
 from generators.compute.verify import outdated
 from generators.findings import FINDINGS
@@ -31,7 +31,7 @@ from generators.site.previews import write_previews
 from generators.site.questions import address_of, questions
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
-from generators.site.series import SeriesPage, seed_ranges, series_of, write_series
+from generators.site.series import SeriesPage, series_of, write_series
 from generators.site.staging import Staging
 from generators.site.statements import counts, statements
 from generators.site.stories import hero, stories
@@ -118,19 +118,17 @@ def _model_pages(
                     rendered.in_series.append(page)
                     continue
                 in_series = series_of(model, registry, store) if whole else []
-                seeds = seed_ranges(model, registry, store) if whole else {}
-                text = page_in_words(page, templates, in_series=in_series, seeds=seeds)
-                staging.write(f"models/{page.name}.md", text)
+                staging.write(f"models/{page.name}.md", page_in_words(page, templates, in_series))
                 rendered.pages.append(page)
     return rendered
 
 
-def page_in_words(page: ModelPage, templates: jinja2.Environment, **about: Any) -> str:
-    """Return a model's page as Markdown; `about`: its series, how far its numbers range over seeds."""
+def page_in_words(page: ModelPage, templates: jinja2.Environment, in_series: Sequence[Series] = ()) -> str:
+    """Return a model's page as Markdown."""
     answered = answers(page)
     hero = next((one.pictures[0] for one in answered if one.pictures), None)
     made = templates.get_template("model.md.j2")
-    return made.render(root="../../", page=page, answers=answered, hero=hero, **about)
+    return made.render(root="../../", page=page, answers=answered, hero=hero, in_series=in_series)
 
 
 def _series_page(model: Model, registry: Registry, store: Store) -> str | None:

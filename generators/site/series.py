@@ -25,17 +25,9 @@ from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
 AXES = {"seed": "seed", "change": "change", "step": "training step"}
+LOSS_UNIT = "nats per token"
 HALF = 0.5  # of the loss's fall
 NO_MORE = 0.05  # probability, from which on a count is what another seed would give
-
-
-@dataclass(frozen=True)
-class SeedRange:
-    """The smallest and the largest effect that seeds of one recipe give, and how many seeds there are."""
-
-    low: float
-    high: float
-    seeds: int
 
 
 @dataclass(frozen=True)
@@ -223,7 +215,7 @@ def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     if one.losses is None:
         return None
     points = [EffectPoint(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
-    panel = EffectPanel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
+    panel = EffectPanel("Loss on held-out text", LOSS_UNIT, tuple(points), None)
     return _drawn_along(one, "losses", [panel], staging)
 
 
@@ -235,8 +227,7 @@ def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     if not lines:
         return None
     fall = [(row.place, row.loss.mean) for row in one.losses.rows] if one.losses else []
-    unit = one.losses.unit if one.losses else ""
-    return _drawn(one, "emergence", along.draw_emergence, (lines, fall, unit), staging)
+    return _drawn(one, "emergence", along.draw_emergence, (lines, fall, LOSS_UNIT if fall else ""), staging)
 
 
 def _line(row: Along, finding: Finding[Any]) -> VerdictLine | None:
@@ -263,25 +254,7 @@ def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
         of_seeds = registry.find_series(one.seeds) if one.seeds else None
         seeds = _members(registry, of_seeds, store)[0] if of_seeds else ()
         places = tuple(place for place, _ in everyone)
-        yield SeriesPage(one, places, members, absent, losses(everyone, members), seeds)
-
-
-def seed_ranges(model: Model, registry: Registry, store: Store) -> dict[str, SeedRange]:
-    """Return how far the effects of a model's claims range over seeds; none where it is in no series of seeds.
-
-    Raises InputError: what is known of a model is damaged.
-    """
-    found: dict[str, SeedRange] = {}
-    for one in registry.series:
-        if one.along == "seed" and model.name in [other.name for _, other in registry.members(one)]:
-            members = _members(registry, one, store)[0]
-            rows = (Along(rule, one, members) for finding in FINDINGS for rule in finding.rules)
-            found |= {
-                row.rule.id: SeedRange(min(row.effects), max(row.effects), len(row.effects))
-                for row in rows
-                if len(row.effects) > 1
-            }
-    return found
+        yield SeriesPage(one, places, members, absent, losses(everyone), seeds)
 
 
 def series_of(model: Model, registry: Registry, store: Store) -> list[Series]:

@@ -20,7 +20,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
-    facts=claims.FACTS,
     signature="position-damage",
     passes=WINDOWS * measure.PASSES,
 )
