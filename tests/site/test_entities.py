@@ -97,7 +97,6 @@ IN_USE: dict[str, Measurements[Any]] = {
         }
     ),
 }
-FIGURES = {"curve": "Figure 1, “The curve”, Planted <b>"}
 
 
 def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
@@ -112,7 +111,6 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
         sections=sections_of(measured),
         claims={},
         named=[],
-        figures=FIGURES,
         measured={name: one.metrics for name, one in measured.items()},
         knows=lambda kind: any(kind in one.facts.entities for one in FINDINGS if one.name in measured),
     )
@@ -328,9 +326,7 @@ def test_a_site_without_a_search_stays_as_it_is(tmp_path):
 
 def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     one = Notable("channel", 138, None, "?channel=138#things", "ln2 gives it the largest gain in 9 of 12 layers.")
-    [_, figure, entry] = entries_of_model(SimpleNamespace(**{**vars(page()), "named": [one]}))
-    assert figure["location"] == "models/planted/#figure-curve"
-    assert figure["title"] == "Figure 1, “The curve”, Planted &lt;b&gt;"
+    [_, entry] = entries_of_model(SimpleNamespace(**{**vars(page()), "named": [one]}))
     assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"
     assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"
 
