@@ -68,10 +68,6 @@ class Generality:
         return [claim for claim in self.of_first.values() if claim.verdict == "untested"]
 
     @property
-    def tested(self) -> int:
-        return len(self.of_first) - len(self.untested)
-
-    @property
     def why(self) -> list[str]:
         """Return the reasons why the first model's claims can't all be tested; none where findings don't say."""
         about = {claim.finding for claim in self.untested}

@@ -23,12 +23,11 @@ from generators.site.drawn_pages import drawing, page_of
 from generators.site.entities import write_like
 from generators.site.generality import generality
 from generators.site.glossary import glossary
-from generators.site.groups import grouped
 from generators.site.home import home_curves
 from generators.site.learned import FIRST, lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.previews import write_previews
-from generators.site.questions import address_of, questions
+from generators.site.questions import address_of, grouped, questions
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import SeriesPage, series_of, write_series
@@ -177,7 +176,7 @@ def _write_pages(
         "rules": rules(),
         "findings": FINDINGS,
         "questions": questions(),
-        "groups": grouped(FINDINGS),
+        "groups": grouped(),
         "notebooks": listed,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
         "learned": learned,

@@ -118,8 +118,6 @@ class OracleRow(StoredPart):
     model_config = ConfigDict(frozen=True, extra="allow")
     family: str
     model_type: str
-    findings: int | None = None  # about weights that gave a result; the others said why not
-    asked: int | None = None  # of how many; None where it is as many as of the whole table
 
     @property
     def agrees(self) -> bool:
@@ -128,15 +126,11 @@ class OracleRow(StoredPart):
 
 
 class Oracle(StoredPart):
-    """The families' tables against torch and transformers; `findings` about weights were asked of each.
-
-    Rows that `--only` kept from before were asked as many as they say.
-    """
+    """The families' tables against torch and transformers."""
 
     torch: str
     transformers: str
     tolerance: float
-    findings: int = 0
     columns: tuple[str, ...]
     rows: tuple[OracleRow, ...] = Field(min_length=1)
 
@@ -147,11 +141,6 @@ class Oracle(StoredPart):
     @property
     def differing(self) -> list[str]:
         return [name for name, rows in self.families.items() if any(not one.agrees for one in rows)]
-
-    @property
-    def most(self) -> tuple[int, int]:
-        """Return how many findings give a result in the model that gives most, and how many were asked of it."""
-        return max((row.findings or 0, row.asked or self.findings) for row in self.rows)
 
 
 # Name -> what it holds: `make <name>` writes it to `results/<name>.json`.

@@ -144,7 +144,7 @@ def test_models_of_one_recipe_count_once_and_hold_only_together():
 )
 def test_why_is_known_from_what_keeps_findings_from_being_computed(sections, why):
     found = general(page("gpt2", "holds", "untested", "holds", "holds", "holds", "untested", **sections))
-    assert (found.tested, len(found.untested)) == (4, 2)
+    assert len(found.untested) == 2
     assert said("why", found.why) == why
     assert (general(OTHER).first, general(OTHER).why) == (None, [])
 
