@@ -1,7 +1,7 @@
 """Notebooks written as text -> executed notebooks, for MkDocs to render and readers to download.
 
 A notebook is a file in jupytext's percent format in `site_src/notebooks/`. Its header says what it `reads`: patterns
-of files, relative to its folder in the site. It is executed again when one of these changes; where none fits, it isn't.
+of files, relative to its folder in the site. It is executed again when one of these changes, and not where none fits.
 
 A cell that shows a figure or a table says in its metadata (`shows="..."`) what is to be seen, for those who can't.
 """

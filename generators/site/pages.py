@@ -21,10 +21,9 @@ from generators.site.answers import answers, drawn_for, over_all
 from generators.site.chances import chances
 from generators.site.drawn_pages import drawing, page_of
 from generators.site.entities import write_like
-from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.home import home_curves
-from generators.site.learned import FIRST, lessons
+from generators.site.learned import FIRST, generality, lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.previews import write_previews
 from generators.site.questions import address_of, grouped, questions

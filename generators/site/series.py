@@ -16,8 +16,7 @@ from generators.drawing.along import EffectPanel, EffectPoint, VerdictLine
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.maths.spread import beyond_spread
-from generators.site.changes import Change, change
-from generators.site.claims_along import Along, FinalVerdict, SeriesMember
+from generators.site.claims_along import Along, Change, FinalVerdict, SeriesMember, change
 from generators.site.held_out import Losses, losses
 from generators.site.pictures import DrawnFile, drawn
 from generators.site.series_curves import shown_curves
@@ -89,14 +88,10 @@ class SeriesPage:
         return [finding for finding in FINDINGS if any(each.tested for each in self.claims(finding))]
 
     @property
-    def has_reference(self) -> bool:
-        return self.series.reference in [member.place for member in self.members]
-
-    @property
     def changes(self) -> list[Change]:
         """Return what each change does to the claims; nothing without results of the reference."""
         reference = self.series.reference
-        if reference is None or not self.has_reference:
+        if reference is None or reference not in [member.place for member in self.members]:
             return []
         return [change(self.rows, reference, one.place) for one in self.members if one.place != reference]
 

@@ -7,7 +7,6 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
@@ -15,7 +14,6 @@ from generators.site.addresses import Notable
 from generators.site.entities import Entities, entities, entity_files, write_like
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
-from tests.site.conftest import ROOT
 from tests.site.stand_ins import sections_of
 
 HOSTILE = "<script>alert(1)</script>"
@@ -264,20 +262,6 @@ def test_an_entity_with_a_role_leads_to_those_of_other_models(tmp_path):
     write_like(pages, staging)
     like = json.loads((tmp_path / "data/like.json").read_text())
     assert [one.get("verdict") for one in like["ln2"]] == [None, "fails"]
-
-
-def test_what_is_written_of_gpt2_is_what_is_stored():
-    metrics = json.loads((ROOT / "results/gpt2/gains.json").read_text())["metrics"]
-    stored = Store(ROOT / "results").load("gpt2", "gains")
-    assert stored is not None
-    record, arrays = stored
-    one = page({"gains": Measurements(record.metrics, {}, arrays)})
-    one.findings.model.d_model = 768
-    found = entities(one, "channel")
-    top = metrics["consistent_channel"]["ln2"]
-    assert f"ln2 gives it the largest gain in {top['layers_topped']} of" in notes(found, top["channel"])
-    ln2 = next(line for _, line in found.lines if line.says.startswith("ln2"))
-    assert ln2.values[top["channel"]] == pytest.approx(arrays["ln2_gain"][:, top["channel"]], rel=1e-2)
 
 
 def test_words_that_readers_type_lead_to_the_glossary():

@@ -11,10 +11,9 @@ from generators.checkpoint.registry import FolderSource, load_registry
 from generators.checkpoint.typed import find_models
 from generators.compute.results import Store
 from generators.findings import FINDINGS
-from generators.site.changes import change
-from generators.site.claims_along import Along, FinalVerdict, SeriesMember
+from generators.site.claims_along import Along, FinalVerdict, SeriesMember, change
 from generators.site.held_out import Losses, LossMean, SeriesLoss
-from generators.site.series import BeyondSeeds, SeriesPage, series_pages, write_series
+from generators.site.series import BeyondSeeds, SeriesPage, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.conftest import ROOT
@@ -353,13 +352,6 @@ def test_how_far_the_loss_had_fallen_by_then(losses, half, said):
     fall = environment().get_template("series_macros.j2").make_module({"root": ""}).fall
     assert fall(page, page.rows[0]).strip() == said
     assert page.half_fallen == half
-
-
-def test_there_are_no_series_without_the_file(tmp_path):
-    (tmp_path / "models.yml").write_text(MODELS)
-    known = load_registry(tmp_path / "models.yml")
-    assert known.series == ()
-    assert list(series_pages(known, Store(ROOT / "results"))) == []
 
 
 @pytest.mark.parametrize(("count", "nothing"), [(8, True), (11, True), (16, True), (17, False), (30, False)])
