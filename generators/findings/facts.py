@@ -113,6 +113,17 @@ class FollowedCurve:
 
 
 @dataclass(frozen=True)
+class TextLoss:
+    """How well a model predicts a text: mean with its 95 % interval, in which unit, on which text."""
+
+    text: str
+    text_sha256: str
+    unit: str
+    mean: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
 class Story:
     """A claim that the home page may tell with a figure; stories of smaller `rank` come first."""
 
@@ -137,6 +148,7 @@ class Facts(Generic[M]):
     stories: tuple[Story, ...] = ()
     curve: FollowedCurve | None = None
     by_chance: Callable[[M], Array] | None = None
+    loss: Callable[[M], TextLoss] | None = None
 
 
 def rows(found: Measurements[Any], table: str, row: type[R]) -> list[R]:

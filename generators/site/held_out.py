@@ -1,12 +1,12 @@
-"""The losses of the models of a series, with intervals, from their records of training.
+"""The losses of the models of a series, with intervals: from their records of training, or as measured here.
 
 A record is the `training.json` beside a model's weights: loss on text that was held out of its training, window by
-window.
+window. Where models have none, it is the loss that the finding on the use of positions measured.
 """
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -18,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from generators.base import notices
 from generators.base.files import read_limited
 from generators.checkpoint.registry import FolderSource, Model, Place, explain
+from generators.findings.facts import TextLoss
+from generators.site.claims_along import SeriesMember
 from generators.site.locations import TRAINING_RECORD
 
 LARGEST_RECORD = 2**26  # bytes
@@ -43,9 +45,11 @@ class SeriesLoss:
 
 @dataclass(frozen=True)
 class Losses:
-    """The losses along a series, on one text, in nats per token."""
+    """The losses along a series, comparable with one another: of which text, in which unit."""
 
     rows: tuple[SeriesLoss, ...]
+    text: str
+    unit: str
 
     def fallen(self, place: Place) -> float | None:
         """Return which share of the fall from the first loss to the last is done at a place; None without a fall."""
@@ -103,14 +107,34 @@ def record_of(model: Model) -> Recorded | None:
     return None
 
 
-def losses(models: Sequence[tuple[Place, Model]]) -> Losses | None:
-    """Return the losses of a series; None where fewer than two of its models have one, or not on one text.
+def losses(models: Sequence[tuple[Place, Model]], members: Sequence[SeriesMember]) -> Losses | None:
+    """Return the losses of a series, from whichever source has more of them; None where none has two.
 
-    A damaged record costs its own model's loss alone.
+    `members` are those of the models that have results. A damaged record costs its own model's loss alone.
     """
+    found = [losses for losses in (_recorded(models), _measured(members)) if losses is not None]
+    return max(found, key=lambda one: len(one.rows), default=None)
+
+
+def _recorded(models: Sequence[tuple[Place, Model]]) -> Losses | None:
     records = [(place, record) for place, record in ((p, record_of(m)) for p, m in models) if record is not None]
     if len(records) < 2 or len({record.corpus for _, record in records}) > 1:
         return None
     first = records[0][1]
     rows = [SeriesLoss(place, one.loss, None if one is first else one.less(first)) for place, one in records]
-    return Losses(tuple(rows))
+    return Losses(tuple(rows), "held-out text", "nats per token")
+
+
+def _measured(members: Sequence[SeriesMember]) -> Losses | None:
+    known = [(member.place, loss) for member in members for loss in _text_losses(member)]
+    if len(known) < 2 or len({(loss.text_sha256, loss.unit) for _, loss in known}) > 1:
+        return None
+    rows = [SeriesLoss(place, LossMean(loss.mean, loss.interval)) for place, loss in known]
+    return Losses(tuple(rows), known[0][1].text, known[0][1].unit)
+
+
+def _text_losses(member: SeriesMember) -> Iterator[TextLoss]:
+    for judged in member.judged.findings:
+        if judged.finding.facts.loss is not None and judged.measured is not None:
+            yield judged.finding.facts.loss(judged.measured.metrics)
+            return

@@ -24,7 +24,6 @@ from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
 AXES = {"seed": "seed", "change": "change", "step": "training step"}
-LOSS_UNIT = "nats per token"
 HALF = 0.5  # of the loss's fall
 NO_MORE = 0.05  # probability, from which on a count is what another seed would give
 
@@ -210,7 +209,7 @@ def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     if one.losses is None:
         return None
     points = [EffectPoint(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
-    panel = EffectPanel("Loss on held-out text", LOSS_UNIT, tuple(points), None)
+    panel = EffectPanel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
     return _drawn_along(one, "losses", [panel], staging)
 
 
@@ -222,7 +221,8 @@ def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     if not lines:
         return None
     fall = [(row.place, row.loss.mean) for row in one.losses.rows] if one.losses else []
-    return _drawn(one, "emergence", along.draw_emergence, (lines, fall, LOSS_UNIT if fall else ""), staging)
+    unit = one.losses.unit if one.losses else ""
+    return _drawn(one, "emergence", along.draw_emergence, (lines, fall, unit), staging)
 
 
 def _line(row: Along, finding: Finding[Any]) -> VerdictLine | None:
@@ -249,7 +249,7 @@ def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
         of_seeds = registry.find_series(one.seeds) if one.seeds else None
         seeds = _members(registry, of_seeds, store)[0] if of_seeds else ()
         places = tuple(place for place, _ in everyone)
-        yield SeriesPage(one, places, members, absent, losses(everyone), seeds)
+        yield SeriesPage(one, places, members, absent, losses(everyone, members), seeds)
 
 
 def series_of(model: Model, registry: Registry, store: Store) -> list[Series]:

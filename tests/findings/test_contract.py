@@ -394,6 +394,7 @@ def test_facts_on_entities(finding):
 
 @every_finding
 def test_what_other_pages_take_is_made_from_stored_metrics(finding):
+    known = all_measured(finding)
     facts = finding.facts
     assert all(word == word.strip() for word in finding.words.search)
     assert finding.signature in figure_names(finding)
@@ -402,3 +403,6 @@ def test_what_other_pages_take_is_made_from_stored_metrics(finding):
         assert story.claim in {rule.id for rule in finding.rules}
         assert story.figure in figure_names(finding)
     assert 1 <= finding.question <= 8
+    if facts.loss is not None:
+        losses = [facts.loss(one.metrics) for one in known]
+        assert all(one.interval[0] <= one.mean <= one.interval[1] for one in losses)

@@ -1,12 +1,14 @@
-"""Losses of a series: read from records of training, with intervals whose values are known."""
+"""Losses of a series: read from records of training, with intervals whose values are known; or as measured here."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from generators.base import notices
 from generators.checkpoint.registry import FolderSource, Model
+from generators.findings.position_use import FINDING
 from generators.site.held_out import LossMean, losses, over_windows, record_of
 from models.training.stdlib_family.card import interval
 
@@ -19,6 +21,13 @@ def model(folder, record=None, name="tiny"):
     if record is not None:
         (folder / "training.json").write_text(record if isinstance(record, str) else json.dumps(record))
     return Model(name=name, title=name, sources=(FolderSource(folder=folder),))
+
+
+def measured(mean, text="held-out", unit="nats per token"):
+    metrics = {"base": {"mean": mean, "low": mean - 1, "high": mean + 1}, "unit": unit}
+    metrics["ran"] = {"text": text, "text_sha256": text}
+    finding = SimpleNamespace(finding=FINDING, measured=SimpleNamespace(metrics=metrics))
+    return SimpleNamespace(place=mean, judged=SimpleNamespace(findings=[finding]))
 
 
 def test_an_interval_is_of_known_values():
@@ -44,7 +53,7 @@ def test_losses_are_read_window_by_window_and_compared_with_the_first(tmp_path):
         ("b", model(tmp_path, other, "b")),
         ("c", model(tmp_path, None, "c")),
     ]
-    found = losses(models)
+    found = losses(models, [])
     assert [row.place for row in found.rows] == ["a", "b"]
     assert found.rows[0].difference is None
     assert found.rows[1].difference.mean == 0.5
@@ -55,7 +64,7 @@ def test_losses_are_read_window_by_window_and_compared_with_the_first(tmp_path):
 @pytest.mark.parametrize("other", [{"held_out_window_losses": [1.0, 2.0]}, {"held_out_window_losses": []}])
 def test_other_windows_are_not_compared(tmp_path, other):
     models = [("a", model(tmp_path, RECORD, "a")), ("b", model(tmp_path, {**RECORD, **other}, "b"))]
-    assert losses(models).rows[1].difference is None
+    assert losses(models, []).rows[1].difference is None
 
 
 def test_a_record_without_windows_has_a_loss_without_an_interval(tmp_path):
@@ -66,11 +75,23 @@ def test_a_record_without_windows_has_a_loss_without_an_interval(tmp_path):
 def test_losses_on_other_texts_are_not_set_side_by_side(tmp_path):
     other = {**RECORD, "corpus": {"sha256": "b"}}
     models = [("a", model(tmp_path, RECORD, "a")), ("b", model(tmp_path, other, "b"))]
-    assert losses(models) is None
+    assert losses(models, []) is None
+    assert losses([], [measured(2.0), measured(3.0, text="another")]) is None
+    assert losses([], [measured(2.0), measured(3.0, unit="bits")]) is None
+
+
+def test_without_records_losses_are_those_measured_here(tmp_path):
+    found = losses([("a", model(tmp_path))], [measured(2.0), measured(3.0)])
+    assert [(row.place, row.loss) for row in found.rows] == [
+        (2.0, LossMean(2.0, (1.0, 3.0))),
+        (3.0, LossMean(3.0, (2.0, 4.0))),
+    ]
+    assert (found.text, found.unit) == ("held-out", "nats per token")
 
 
 def test_one_model_is_nothing_to_compare(tmp_path):
-    assert losses([("a", model(tmp_path, RECORD)), ("b", model(tmp_path, name="b"))]) is None
+    assert losses([("a", model(tmp_path, RECORD))], [measured(2.0)]) is None
+    assert losses([], []) is None
 
 
 @pytest.mark.parametrize(
@@ -88,6 +109,6 @@ def test_one_model_is_nothing_to_compare(tmp_path):
 def test_a_damaged_record_is_a_sentence_and_costs_its_own_loss_alone(tmp_path, record, why):
     models = [(n, model(tmp_path, RECORD if n != "b" else record, n)) for n in "abc"]
     with notices.heard_by((said := []).append):
-        assert [row.place for row in losses(models).rows] == ["a", "c"]
+        assert [row.place for row in losses(models, []).rows] == ["a", "c"]
     (sentence,) = said
     assert "training.json" in sentence and why in sentence and sentence.endswith("b has no loss.")

@@ -294,7 +294,7 @@ def test_a_page_has_every_claim_that_some_model_can_test_if_two_models_have_resu
 def course(values, losses):
     rows = along("step", *values)
     series = SimpleNamespace(along="step", reference=None, name="course")
-    found = Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)))
+    found = Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
     return SeriesPage(series, tuple(range(len(values))), rows.members, (), found if losses else None)
 
 

@@ -20,6 +20,7 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
+    facts=claims.FACTS,
     signature="position-damage",
     passes=WINDOWS * measure.PASSES,
 )

@@ -1,4 +1,5 @@
 from generators.base.text import share
+from generators.findings.facts import Facts, TextLoss
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.position_use.measure import Damage, PositionUseMetrics
 from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_PERCENT, CLAIM_WIDTH, Kind
@@ -49,4 +50,10 @@ def weak_channels_disposable(m: PositionUseMetrics) -> Evidence | Untested:
     return _damage(m, "strongest", CLAIM_PERCENT, "random channels")
 
 
+def loss(metrics: PositionUseMetrics) -> TextLoss:
+    base, ran = metrics["base"], metrics["ran"]
+    return TextLoss(ran["text"], ran["text_sha256"], metrics["unit"], base["mean"], (base["low"], base["high"]))
+
+
 RULES = (exact_positions, off_curve_noise, three_components_enough, weak_channels_disposable)
+FACTS = Facts(loss=loss)
