@@ -40,7 +40,6 @@ class OnNulls:
 
     tested: int
     most: Held | None
-    nulls: tuple[str, ...]
     excused: tuple[tuple[str, Held, str], ...]
 
 
@@ -60,10 +59,9 @@ class NullDraws(QualityReport):
         excused = self.not_opposite.get(claim, {})
         tested = {null: held[claim] for null, held in self.nulls.items() if claim in held and held[claim].tested}
         opposite = {null: one for null, one in tested.items() if null not in excused}
-        most = max((one.holds for one in opposite.values()), default=0)
-        where = tuple(null for null, one in opposite.items() if most and one.holds == most)
+        most = max((one for one in opposite.values() if one.holds), key=lambda one: one.holds, default=None)
         without = tuple((null, tested[null], why) for null, why in excused.items() if null in tested)
-        return OnNulls(len(opposite), opposite[where[0]] if where else None, where, without)
+        return OnNulls(len(opposite), most, without)
 
 
 class Strength(StoredPart):

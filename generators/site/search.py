@@ -74,7 +74,7 @@ def entries_of_model(page: ModelPage) -> list[dict[str, Any]]:
     """
     address = page.address
     if page.series_page is not None:
-        return [_entry(address, f"{page.title} (series member)", _of_member(page))]
+        return [_entry(address, f"{page.title} (series member)", page.notes or "")]
     look_up = f"Any channel, head, token or position of {page.title}: all that is known of it in one place."
     return [
         _entry(f"{address}#{PLACE}", f"Look up a channel, a head, a token of {page.title}", look_up),
@@ -84,11 +84,6 @@ def entries_of_model(page: ModelPage) -> list[dict[str, Any]]:
             for one in page.named
         ),
     ]
-
-
-def _of_member(page: ModelPage) -> str:
-    holding = [claim.statement for claim in page.findings.claims if claim.verdict == "holds"]
-    return f"{page.notes or ''} Counted in no list of models. Holds: {' '.join(holding) or 'nothing.'}"
 
 
 def add_entries(folder: Path, site: Path) -> None:

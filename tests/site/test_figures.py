@@ -80,17 +80,6 @@ def moved(page: Page, figure: Locator, before: list[float]) -> bool:
     return False
 
 
-def test_nothing_is_fetched_before_it_is_needed(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, "all-minilm-l6-v2", viewport=WIDE)
-    fetched: list[str] = []
-    page.wait_for_load_state("networkidle")
-    page.on("request", lambda request: fetched.append(request.url))
-    page.reload(wait_until="networkidle")
-    assert not [url for url in fetched if url.endswith("svd-plane.json")]
-    alive(page, "svd-plane")
-    assert [url for url in fetched if url.endswith("svd-plane.json")]
-
-
 def test_scripts_are_small(built_site: Path) -> None:
     for page in ("", "compare/", "models/gpt2/", "questions/shape/"):
         named = re.findall(r'<script src="[^"]*assets/([\w-]+\.js)"', (built_site / page / "index.html").read_text())

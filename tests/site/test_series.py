@@ -94,7 +94,6 @@ def test_costs_in_other_units_are_not_compared():
         ("step", "fails 0.1, holds 3, untested", "Holds only at the last step at which it can be tested, 1 ("),
         ("step", "fails 0, holds 3, holds 4, untested", "Holds from step 1 on until 2, the last at which it can be"),
         ("step", "holds 1, " * 5 + "fails 0.1, holds 3, holds 4", "Holds from step 6 on, and at 5 earlier steps ("),
-        ("step", "fails 0.1, fails 0.2", "Fails at every step ("),
         ("step", "untested, holds 2, holds 3", "Holds at every step that can test it, from 1 to 2 ("),
         ("step", "untested, holds 2", "Holds at step 1, the only one at which it can be tested (effect 2)."),
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (effects 2 to 3)."),
