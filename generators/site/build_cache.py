@@ -5,12 +5,9 @@ it is made again. A site that something went wrong with is not remembered.
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from glob import escape
-from itertools import pairwise
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,15 +15,13 @@ from filelock import FileLock, Timeout
 from generators.base import digests
 from generators.base.cache import Cache, key
 from generators.base.errors import AtlasError
-from generators.base.files import read_limited
 from generators.site.locations import TRAINING_RECORD
 
-LARGEST = 2**20  # bytes of a registry
 LOCK = ".lock"  # in the cache
 FOLDER = "built"  # in the cache
 ENVIRONMENT = "SITE_URL", "REPO_URL", "SOURCE_DATE_EPOCH"  # what of it pages and MkDocs look at
 SERIES = "series.yml"  # beside the registry
-PLACE = re.compile(r"\{[^{}]*\}")  # in a pattern of names
+RECORDS = f"models/**/{TRAINING_RECORD}"  # beside it: pages of series show the losses in them
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ def inputs(
 ) -> str:
     """Return the digest of everything that a site is made from."""
     files = [path for path in (registry, registry.parent / SERIES) if path.is_file()]
-    records = sorted(record for path in files for record in _training_records(path))
+    records = sorted(registry.parent.glob(RECORDS))
     made_from = (*files, *records, *results, templates, workshop.source, workshop.settings)
     each = [digests.of_folder(path) for path in made_from]
     environment = [os.environ.get(name, "") for name in ENVIRONMENT]
@@ -89,21 +84,3 @@ def remember(made_from: str, workshop: Workshop) -> None:
 
 def _cache(workshop: Workshop) -> Cache:
     return Cache(workshop.cache / FOLDER)
-
-
-def _training_records(registry: Path) -> Iterator[Path]:
-    """Yield the records of training beside the weights that a registry names: pages of series show their losses."""
-    import yaml
-
-    try:  # events alone: what is nested deeply, or repeated by aliases, costs nothing
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        events = list(yaml.parse(read_limited(registry, LARGEST), loader))
-    except (OSError, yaml.YAMLError, ValueError):
-        return  # what is wrong is reported where the registry is read
-    named = {event.anchor: event for event in events if isinstance(event, yaml.ScalarEvent)}
-    for name, value in pairwise(events):
-        if isinstance(value, yaml.AliasEvent):
-            value = named.get(value.anchor, value)
-        if getattr(name, "value", None) == "folder" and isinstance(value, yaml.ScalarEvent):
-            record = Path(escape(str(registry.parent.resolve() / value.value)), TRAINING_RECORD)
-            yield from Path(record.anchor).glob(PLACE.sub("*", str(record.relative_to(record.anchor))))

@@ -1,8 +1,11 @@
 """One claim along a series of models: as numbers to draw, where its verdict stays, whether seeds agree.
 
+And what one change to a recipe does to the claims that hold without it.
+
 `templates/along.j2` has the words.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,6 +42,7 @@ class SeriesMember:
 
 
 Tested = list[tuple[SeriesMember, ClaimRecord]]
+UNTESTED = "untested"
 FACTOR = 2  # between thresholds, beyond which effects are of different things
 
 
@@ -87,7 +91,7 @@ class Along:
     @property
     def _judged(self) -> Tested:
         known = [(member, member.claims[self.rule.id]) for member in self.members if self.rule.id in member.claims]
-        return [(member, claim) for member, claim in known if claim.verdict != "untested"]
+        return [(member, claim) for member, claim in known if claim.verdict != UNTESTED]
 
     @property
     def effects(self) -> tuple[float, ...]:
@@ -206,3 +210,45 @@ def _alike(threshold: float | None, other: float | None) -> bool:
     if not threshold or not other:
         return threshold == other
     return 1 / FACTOR <= threshold / other <= FACTOR
+
+
+@dataclass(frozen=True)
+class Change:
+    """Claims by what became of them in one model, beside the reference, if they hold fully in either.
+
+    `lost` and `gained` hold in the one alone; `untested` hold in the reference; `new` hold here, and the reference
+    can't test them.
+    """
+
+    place: Place
+    retained: tuple[Along, ...]
+    lost: tuple[Along, ...]
+    gained: tuple[Along, ...]
+    untested: tuple[Along, ...]
+    new: tuple[Along, ...]
+
+    @property
+    def held(self) -> int:
+        return len(self.retained) + len(self.lost) + len(self.untested)
+
+
+def verdict(row: Along, place: Place) -> str:
+    """Return a claim's verdict at a place, `untested` where nothing is known of it."""
+    return next((claim.verdict for member, claim in row.tested if member.place == place), UNTESTED)
+
+
+def change(rows: Sequence[Along], reference: Place, place: Place) -> Change:
+    sorted_out: dict[str, list[Along]] = {kind: [] for kind in ("retained", "lost", "gained", "untested", "new")}
+    for row in rows:
+        kind = _kind(verdict(row, reference), verdict(row, place))
+        if kind is not None:
+            sorted_out[kind].append(row)
+    return Change(place, **{kind: tuple(these) for kind, these in sorted_out.items()})
+
+
+def _kind(before: str, after: str) -> str | None:
+    if before == UNTESTED:
+        return "new" if after == "holds" else None
+    if before == "holds":
+        return {"holds": "retained", UNTESTED: "untested"}.get(after, "lost")
+    return "gained" if after == "holds" else None

@@ -41,7 +41,7 @@ class JoinedFiles(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it 
         """Put the joined files in the place of their parts.
 
         Raises:
-            PluginError: a file that `mkdocs.yml` or a module names is not there, or a module can't be joined.
+            PluginError: a file that `mkdocs.yml` names is not there, or a module can't be joined.
         """
         styles = [_taken(files, name).read_text("utf-8") for name in self.styles]
         names = [str(name) for name in config.extra_javascript]
@@ -59,26 +59,18 @@ class JoinedFiles(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it 
 
 
 def with_imports(entry: Path, without: Container[str] = ()) -> dict[str, str]:
-    """Return the text of a module and of all that it imports by file name, each after those that it imports.
-
-    Raises:
-        PluginError: a module is not there, or two import each other.
-    """
+    """Return the text of a module and of all that it imports by file name, each after those that it imports."""
     found: dict[str, str] = {}
 
-    def add(path: Path, importing: tuple[str, ...]) -> None:
-        if path.name in importing:
-            raise PluginError(f"Modules import each other: {' -> '.join((*importing, path.name))}.")
+    def add(path: Path) -> None:
         if path.name in found or path.name in without:
             return
-        if not path.is_file():
-            raise PluginError(f"{importing[-1] if importing else 'A page'} imports {path.name}, which is not there.")
         text = path.read_text("utf-8")
         for imported in IMPORT.finditer(text):
-            add(path.with_name(imported[2]), (*importing, path.name))
+            add(path.with_name(imported[2]))
         found[path.name] = text
 
-    add(entry, ())
+    add(entry)
     return found
 
 

@@ -1,16 +1,12 @@
 """Notebooks written as text -> executed notebooks, for MkDocs to render and readers to download.
 
-A notebook is a file in jupytext's percent format in `site_src/notebooks/`. Its header says what else its outputs
-follow from, so that it is executed again only when they can change:
-
-    reads: patterns of files, relative to its folder in the site; without one that fits, it is not executed
-    runs_atlas: whether it runs the atlas's own code
+A notebook is a file in jupytext's percent format in `site_src/notebooks/`. Its header says what it `reads`: patterns
+of files, relative to its folder in the site. It is executed again when one of these changes, and not where none fits.
 
 A cell that shows a figure or a table says in its metadata (`shows="..."`) what is to be seen, for those who can't.
 """
 
 import html
-import json
 import os
 import platform
 import re
@@ -70,20 +66,6 @@ class Notebook:
         return found[1].strip() if found else self.name
 
 
-@dataclass(frozen=True)
-class NotebookNeeds:
-    """What a notebook's outputs follow from beside its text, as its header says."""
-
-    reads: tuple[str, ...] = ()
-    runs_atlas: bool = False
-
-    def absent(self, folder: Path) -> list[str]:
-        return [pattern for pattern in self.reads if not any(folder.glob(pattern))]
-
-    def files(self, folder: Path) -> set[Path]:
-        return {path for pattern in self.reads for path in folder.glob(pattern)}
-
-
 def check_installed() -> None:
     """Raise InputError unless everything is installed that a site with notebooks needs."""
     if any(find_spec(name) is None for name in NEEDED):
@@ -123,16 +105,15 @@ class NotebookError(AtlasError):
 
 def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> str:
     """Return the executed notebook; `folder` is where it will stand in the site, and is executed."""
-    parsed, needs = _parsed(notebook)
-    absent = needs.absent(folder)
-    if absent:
+    parsed, reads = _parsed(notebook)
+    if absent := [pattern for pattern in reads if not any(folder.glob(pattern))]:
         are = "is" if len(absent) == 1 else "are"
         sentence = f"The notebook {notebook.name} was not executed: {' and '.join(absent)} {are} missing."
         report(sentence)
         return _as_text(_unexecuted(notebook, sentence))
-    name = _key(notebook, needs, folder)
+    name = _key(notebook, {path for pattern in reads for path in folder.glob(pattern)}, folder)
     known = cache.get(name)
-    if known is not None and _is_json(known):
+    if known is not None:
         return known.decode()
     report(f"{notebook.name}: executing the notebook")
     _execute(parsed, notebook, folder)
@@ -142,34 +123,22 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
     return text
 
 
-def _is_json(data: bytes) -> bool:
-    try:
-        json.loads(data)
-    except ValueError:
-        return False
-    return True
-
-
-def _parsed(notebook: Notebook) -> tuple[Any, NotebookNeeds]:
+def _parsed(notebook: Notebook) -> tuple[Any, list[str]]:
     import jupytext
 
     try:
         parsed = jupytext.reads(notebook.text, "py:percent")
-        said = dict(parsed.metadata.get("atlas", {}))
-        reads = tuple(map(str, said.pop("reads", ())))
-        return parsed, NotebookNeeds(reads, **said)
+        return parsed, list(parsed.metadata["atlas"]["reads"])
     except Exception as error:  # YAML, jupytext and the header's own mistakes: each has errors of its own
         raise NotebookError(f"The notebook {notebook.name} can't be read: {_one_line(str(error))}") from error
 
 
-def _key(notebook: Notebook, needs: NotebookNeeds, folder: Path) -> str:
+def _key(notebook: Notebook, read: set[Path], folder: Path) -> str:
     package = Path(__file__).parents[1]
-    code = package.rglob("*.py") if needs.runs_atlas else [Path(__file__), package / "drawing" / "style.py"]
+    code = digests.of_files([Path(__file__), package / "drawing" / "style.py"], package)
     versions = [metadata.version(name) for name in LIBRARIES]
-    inputs = digests.of_files(needs.files(folder), folder)
-    return key(
-        notebook.text, inputs, *versions, platform.python_version(), digests.of_files(code, package), ending=".ipynb"
-    )
+    inputs = digests.of_files(read, folder)
+    return key(notebook.text, inputs, *versions, platform.python_version(), code, ending=".ipynb")
 
 
 def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:

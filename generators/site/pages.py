@@ -12,27 +12,24 @@ import jinja2
 
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
-from generators.checkpoint.registry import Model, Registry
+from generators.checkpoint.registry import Model, Registry, Series
 from generators.compute.results import Store
 from generators.compute.verify import outdated
 from generators.findings import FINDINGS
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.answers import answers, drawn_for, over_all
-from generators.site.api import write_api
 from generators.site.chances import chances
 from generators.site.drawn_pages import drawing, page_of
 from generators.site.entities import write_like
-from generators.site.generality import generality
 from generators.site.glossary import glossary
-from generators.site.groups import grouped
 from generators.site.home import home_curves
-from generators.site.learned import FIRST, lessons
+from generators.site.learned import FIRST, generality, lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.previews import write_previews
-from generators.site.questions import address_of, questions
+from generators.site.questions import address_of, grouped, questions
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
-from generators.site.series import SeriesPage, seed_ranges, series_of, write_series
+from generators.site.series import SeriesPage, series_of, write_series
 from generators.site.staging import Staging
 from generators.site.statements import counts, statements
 from generators.site.stories import hero, stories
@@ -84,12 +81,12 @@ def render(
         series = write_series(registry, store, staging, templates, rendered.pages, rendered.in_series)
     _write_pages(rendered, registry, staging, templates, listed, store, series or ())
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
-    data.write([*rendered.pages, *rendered.in_series], staging)
+    every = [*rendered.pages, *rendered.in_series]
+    data.write(every, staging)
     write_like(rendered.pages, staging)
     if whole:
-        write_search([*rendered.pages, *rendered.in_series], rendered.absent, staging)
-        write_api(rendered.pages, rendered.in_series, staging)
-        write_table(rendered.pages, rendered.in_series, staging)
+        write_search(every, rendered.absent, staging)
+        write_table(every, staging)
         write_previews(rendered.pages, staging)
     return rendered
 
@@ -119,19 +116,17 @@ def _model_pages(
                     rendered.in_series.append(page)
                     continue
                 in_series = series_of(model, registry, store) if whole else []
-                seeds = seed_ranges(model, registry, store) if whole else {}
-                text = page_in_words(page, templates, in_series=in_series, seeds=seeds)
-                staging.write(f"models/{page.name}.md", text)
+                staging.write(f"models/{page.name}.md", page_in_words(page, templates, in_series))
                 rendered.pages.append(page)
     return rendered
 
 
-def page_in_words(page: ModelPage, templates: jinja2.Environment, **about: Any) -> str:
-    """Return a model's page as Markdown; `about`: its series, how far its numbers range over seeds."""
+def page_in_words(page: ModelPage, templates: jinja2.Environment, in_series: Sequence[Series] = ()) -> str:
+    """Return a model's page as Markdown."""
     answered = answers(page)
     hero = next((one.pictures[0] for one in answered if one.pictures), None)
     made = templates.get_template("model.md.j2")
-    return made.render(root="../../", page=page, answers=answered, hero=hero, **about)
+    return made.render(root="../../", page=page, answers=answered, hero=hero, in_series=in_series)
 
 
 def _series_page(model: Model, registry: Registry, store: Store) -> str | None:
@@ -180,7 +175,7 @@ def _write_pages(
         "rules": rules(),
         "findings": FINDINGS,
         "questions": questions(),
-        "groups": grouped(FINDINGS),
+        "groups": grouped(),
         "notebooks": listed,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
         "learned": learned,

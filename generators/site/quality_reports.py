@@ -40,7 +40,6 @@ class OnNulls:
 
     tested: int
     most: Held | None
-    nulls: tuple[str, ...]
     excused: tuple[tuple[str, Held, str], ...]
 
 
@@ -60,10 +59,9 @@ class NullDraws(QualityReport):
         excused = self.not_opposite.get(claim, {})
         tested = {null: held[claim] for null, held in self.nulls.items() if claim in held and held[claim].tested}
         opposite = {null: one for null, one in tested.items() if null not in excused}
-        most = max((one.holds for one in opposite.values()), default=0)
-        where = tuple(null for null, one in opposite.items() if most and one.holds == most)
+        most = max((one for one in opposite.values() if one.holds), key=lambda one: one.holds, default=None)
         without = tuple((null, tested[null], why) for null, why in excused.items() if null in tested)
-        return OnNulls(len(opposite), opposite[where[0]] if where else None, where, without)
+        return OnNulls(len(opposite), most, without)
 
 
 class Strength(StoredPart):
@@ -118,7 +116,6 @@ class OracleRow(StoredPart):
     model_config = ConfigDict(frozen=True, extra="allow")
     family: str
     model_type: str
-    findings: int | None = None  # about weights that gave a result; the others said why not
 
     @property
     def agrees(self) -> bool:
@@ -127,12 +124,11 @@ class OracleRow(StoredPart):
 
 
 class Oracle(StoredPart):
-    """The families' tables against torch and transformers; `findings` about weights were asked of each."""
+    """The families' tables against torch and transformers."""
 
     torch: str
     transformers: str
     tolerance: float
-    findings: int = 0
     columns: tuple[str, ...]
     rows: tuple[OracleRow, ...] = Field(min_length=1)
 
@@ -143,11 +139,6 @@ class Oracle(StoredPart):
     @property
     def differing(self) -> list[str]:
         return [name for name, rows in self.families.items() if any(not one.agrees for one in rows)]
-
-    @property
-    def most(self) -> tuple[int, int]:
-        """Return how many findings give a result in the model that gives most, and how many were asked of it."""
-        return max(row.findings or 0 for row in self.rows), self.findings
 
 
 # Name -> what it holds: `make <name>` writes it to `results/<name>.json`.

@@ -13,6 +13,8 @@ from generators.findings.contract import Finding
 from generators.site.locations import packaged
 
 FILE = "questions.yml"
+GROUPS = ("Positions", "Directions and frequency", "Tokens", "Heads and the first token")  # of the matrix
+IN_GROUP = 2  # questions, so that every group fits a screen
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,13 @@ def address_of_rule(rule: str) -> str:
 
 def address_by_name(finding: str) -> str:
     return next(address_of(one) for one in FINDINGS if one.name == finding)
+
+
+def group_of(finding: Finding[Any]) -> str:
+    return GROUPS[(finding.question - 1) // IN_GROUP]
+
+
+def grouped() -> dict[str, list[Finding[Any]]]:
+    """Return the findings that claim something by the group of the matrix in which they are."""
+    claiming = [finding for finding in FINDINGS if finding.rules]
+    return {title: [one for one in claiming if group_of(one) == title] for title in GROUPS}

@@ -14,7 +14,6 @@ from generators.base.plain import as_compact_json, as_json
 from generators.compute.records import ClaimRecord, ModelRecord
 from generators.findings.judging import VERDICTS, Rule
 from generators.site.data import as_csv
-from generators.site.groups import GROUPS, group_of
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, Section
 from generators.site.words import rules
@@ -35,7 +34,6 @@ IN_PARQUET: Mapping[Kind, str] = {
 @dataclass(frozen=True)
 class ClaimRow:
     page: ModelPage
-    in_series: bool
     section: Section
     claim: ClaimRecord
     rule: Rule[Any]
@@ -136,18 +134,13 @@ COLUMNS: tuple[Column, ...] = (
         "only_in_series",
         "whether the model differs from another in one thing only (a seed, a change to a recipe): such models are "
         "read along their series and are in no count of models, so leave them out where you count",
-        "in_series",
+        lambda row: row.page.series_page is not None,
     ),
     _text("licence", "the licence of the weights", "page.licence", "the registry doesn't say"),
     _text("source", "from where weights were read: hub, package, folder", "model.source.kind"),
     _text("place", "the repository, package or folder there", "model.source.place"),
     _text("revision", "the revision or version that was asked for", "model.source.revision", "the source has none"),
     _text("commit", "the commit that was read", "model.source.commit", "the source has none"),
-    _text(
-        "group",
-        f"whether the finding reads weights or runs the model: {', '.join(GROUPS)}",
-        lambda row: group_of(row.section.finding),
-    ),
     _text("finding", "the finding's name, as in its address", "section.finding.name"),
     _text("finding_title", "the finding's name, as pages show it", "section.finding.title"),
     _text(
@@ -234,7 +227,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _text(
         "digest",
-        "SHA-256 of all that the measurement depends on: tensors, tokens, configuration, code",
+        "SHA-256 of all that the measurement depends on: tensors, tokens, configuration, version",
         "section.record.key",
         "nothing was measured",
     ),
@@ -246,13 +239,12 @@ COLUMNS: tuple[Column, ...] = (
 )
 
 
-def rows(pages: Iterable[ModelPage], in_series: Iterable[ModelPage] = ()) -> list[dict[str, Any]]:
-    """Return a row for each claim of each model as plain values, in the order of the site, those in series last."""
+def rows(pages: Iterable[ModelPage]) -> list[dict[str, Any]]:
+    """Return a row for each claim of each model as plain values, in the order of the site."""
     by_id = {rule.id: rule for rule in rules()}
-    models = [*((page, False) for page in pages), *((page, True) for page in in_series)]
     claim_rows = [
-        ClaimRow(page, alone, section, claim, by_id[claim.id])
-        for page, alone in models
+        ClaimRow(page, section, claim, by_id[claim.id])
+        for page in pages
         for section in page.sections
         for claim in section.claims
         if claim.id in by_id
@@ -287,8 +279,8 @@ def as_parquet(table: Sequence[Mapping[str, Any]]) -> bytes:
     return written.getvalue()
 
 
-def write_table(pages: Iterable[ModelPage], in_series: Iterable[ModelPage], staging: Staging) -> None:
-    table = rows(pages, in_series)
+def write_table(pages: Iterable[ModelPage], staging: Staging) -> None:
+    table = rows(pages)
     staging.write(CSV_FILE, as_csv([column.name for column in COLUMNS], (list(row.values()) for row in table)))
     staging.write(JSON_FILE, as_lines(table))
     staging.write(DICTIONARY_FILE, as_json(dictionary()))

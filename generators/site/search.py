@@ -1,8 +1,7 @@
 """What readers look for by name: words of the glossary and entities that results name, as entries of the search.
 
 The theme's search makes its index from the headings of pages; these entries lead to places that have none, and to the
-panels of entities. Words for which one place is the answer are tags of it, which the theme puts before all else; code
-of notebooks isn't looked through.
+panels of entities. Words for which one place is the answer are tags of it, which the theme puts before all else.
 """
 
 import json
@@ -26,38 +25,23 @@ from generators.site.words import question
 
 ENTRIES = "search.json"  # in the staging folder; no page of the site
 INDEX = "search/search_index.json"  # in the built site
-CITING = "Beside the figure: its files, how to cite it, its address."
-FURTHER = 0.4  # of figures from 10 on: the theme looks for words that begin so, and who types 3 means 3 and not 32
-BOOST = 0.5  # of entities: a page about channels comes before the channels of fifty models
 ANSWERS = "search.yml"  # among templates
-BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
-# Where the theme took out the border of two cells.
-GLUED = re.compile(r"(?<=[^\W\d_])(?=−?\d+\.\d)")
 MODEL = re.compile(r"models/([^/#]+)/")  # a model's page, which is found by the name that commands take
-CODE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 WORKERS = "assets/javascripts/workers"  # in the built site
 # lunr tells the nodes of its automaton of words apart by each edge's letter and the number of the node it leads to,
 # written one after another. A letter that is a digit may be read as part of a number: then two nodes are taken for
 # one, the automaton accepts words that the index lacks, and the search fails:
 # https://github.com/olivernn/lunr.js/issues/503
 AMBIGUOUS, APART = "e=e+s+o.id", 'e=e+s+o.id+","'
-# The theme finds places with any of the words, and with all only where they are in quotes. Here all are asked for.
+# The theme finds places with any of the words, and with all only where they are in quotes. Here all are asked for;
+# where no place has all, any of the words will do.
 ANY, ALL = "n&1?r.replace(", "1?r.replace("
+ASKED = "n=this.index.search(e).reduce("
+ASKED_AGAIN = r"""n=[e,e.replace(/(^|\s)\+/g,"$1")].reduce((s,o)=>s.length?s:this.index.search(o),[]).reduce("""
 # It finds words by how they begin, but not those that are asked for by a plus sign, as all now are. Stop words can't
 # be asked for: the index has none.
 WHOLE = "/(^[+-]|[~^]\\d+$)/.test(r)?r:"
-BEGUN = (
-    "/(^-|[~^]\\d+$)/.test(r)?r:lunr.stopWordFilter&&!lunr.stopWordFilter(r.slice(1).toLowerCase())?r.slice(1):"
-    # A plural is found in the singular, too: the index has words as they are written.
-    r"r.length>5&&/[^s]s$/.test(r)?`${r.slice(0,-1)}*`:"
-)
-# Where no place has all words, one letter may be another in each of the longer ones; where none has them then, any
-# of the words will do.
-ASKED = "n=this.index.search(e).reduce("
-ASKED_AGAIN = (
-    r"""n=[e,e.replace(/(\+[a-z]{5,})\*/gi,"$1~1"),e.replace(/(^|\s)\+/g,"$1")]"""
-    ".reduce((s,o)=>s.length?s:this.index.search(o),[]).reduce("
-)
+BEGUN = "/(^-|[~^]\\d+$)/.test(r)?r:lunr.stopWordFilter&&!lunr.stopWordFilter(r.slice(1).toLowerCase())?r.slice(1):"
 MENDED = {AMBIGUOUS: APART, ANY: ALL, WHOLE: BEGUN, ASKED: ASKED_AGAIN}
 
 
@@ -90,29 +74,15 @@ def entries_of_model(page: ModelPage) -> list[dict[str, Any]]:
     """
     address = page.address
     if page.series_page is not None:
-        return [_entry(address, f"{page.title} (series member)", _of_member(page), BOOST)]
+        return [_entry(address, f"{page.title} (series member)", page.notes or "")]
     look_up = f"Any channel, head, token or position of {page.title}: all that is known of it in one place."
     return [
-        _entry(f"{address}#{PLACE}", f"Look up a channel, a head, a token of {page.title}", look_up, BOOST),
-        *_figures(page, address),
+        _entry(f"{address}#{PLACE}", f"Look up a channel, a head, a token of {page.title}", look_up),
         *(
             # the theme doesn't find an entry that has a place behind a query
-            _entry(f"{address}{one.address.partition('#')[0]}", f"{one.called} of {page.title}", one.says, BOOST)
+            _entry(f"{address}{one.address.partition('#')[0]}", f"{one.called} of {page.title}", one.says)
             for one in page.named
         ),
-    ]
-
-
-def _of_member(page: ModelPage) -> str:
-    holding = [claim.statement for claim in page.findings.claims if claim.verdict == "holds"]
-    return f"{page.notes or ''} Counted in no list of models. Holds: {' '.join(holding) or 'nothing.'}"
-
-
-def _figures(page: ModelPage, address: str) -> list[dict[str, Any]]:
-    """Return an entry for every figure of a page: by its number and its title one comes to where it can be cited."""
-    return [
-        _entry(f"{address}#figure-{name}", cited.partition(", results of")[0], CITING, 1 if number < 10 else FURTHER)
-        for number, (name, cited) in enumerate(page.figures.items(), 1)
     ]
 
 
@@ -122,10 +92,10 @@ def add_entries(folder: Path, site: Path) -> None:
     if not entries.is_file() or not index.is_file():
         return
     content: dict[str, Any] = json.loads(index.read_text("utf-8"))
-    added = json.loads(entries.read_text("utf-8"))
-    taken, words = {entry["location"] for entry in added}, answers()
-    others = [weighed(one, words) for one in content["docs"] if one["location"] not in taken]
-    content["docs"] = [*others, *(answering(one, words) for one in added)]
+    added, words = json.loads(entries.read_text("utf-8")), answers()
+    taken = {entry["location"] for entry in added}
+    others = [one for one in content["docs"] if one["location"] not in taken]
+    content["docs"] = [with_tags(one, words) for one in (*others, *added)]
     index.write_text(json.dumps(content, separators=(",", ":")), "utf-8")
 
 
@@ -150,32 +120,13 @@ def answers() -> dict[str, list[str]]:
     return {one["at"]: one["words"] for one in said} | of_findings
 
 
-def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return an entry of the theme with the words that it answers, and with less weight if it is beside the point."""
-    location = entry["location"]
-    boost = next((boost for page, boost in BESIDE.items() if location.startswith(page)), 1)
-    text = CODE.sub("", entry["text"]) if location.startswith("notebooks/") else entry["text"]
-    text = GLUED.sub(" ", text)
-    model = MODEL.fullmatch(location)
-    known = [*words.get(location, ())]
-    title = entry["title"].lower()
-    if model and model[1] not in title and letters(model[1]) != letters(title):
-        known.append(model[1])
-    tags = {"tags": known} if known else {}
-    return {**entry, "text": text, **tags, **({} if boost == 1 else {"boost": boost})}
+def with_tags(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return an entry with the words that it answers; a model's page answers its name."""
+    model = MODEL.fullmatch(entry["location"])
+    tags = [*words.get(entry["location"], ()), *([model[1]] if model else [])]
+    return {**entry, "tags": tags} if tags else entry
 
 
-def answering(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return an entry with the words that it answers, if there are any: then with its full weight."""
-    known = words.get(entry["location"])
-    return {**entry, "tags": known, "boost": 1} if known else entry
-
-
-def letters(name: str) -> str:
-    return re.sub(r"\W", "", name)
-
-
-def _entry(location: str, title: str, text: str, boost: float = 1) -> dict[str, Any]:
+def _entry(location: str, title: str, text: str) -> dict[str, Any]:
     """Return an entry; the theme shows title and text as HTML."""
-    shown = {"title": escape(title, quote=False), "text": escape(text.strip(), quote=False)}
-    return {"location": location, **shown, **({} if boost == 1 else {"boost": boost})}
+    return {"location": location, "title": escape(title, quote=False), "text": escape(text.strip(), quote=False)}

@@ -16,8 +16,7 @@ from generators.drawing.along import EffectPanel, EffectPoint, VerdictLine
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.maths.spread import beyond_spread
-from generators.site.changes import Change, change
-from generators.site.claims_along import Along, FinalVerdict, SeriesMember
+from generators.site.claims_along import Along, Change, FinalVerdict, SeriesMember, change
 from generators.site.held_out import Losses, losses
 from generators.site.pictures import DrawnFile, drawn
 from generators.site.series_curves import shown_curves
@@ -27,15 +26,6 @@ from generators.site.view import ModelPage
 AXES = {"seed": "seed", "change": "change", "step": "training step"}
 HALF = 0.5  # of the loss's fall
 NO_MORE = 0.05  # probability, from which on a count is what another seed would give
-
-
-@dataclass(frozen=True)
-class SeedRange:
-    """The smallest and the largest effect that seeds of one recipe give, and how many seeds there are."""
-
-    low: float
-    high: float
-    seeds: int
 
 
 @dataclass(frozen=True)
@@ -97,14 +87,10 @@ class SeriesPage:
         return [finding for finding in FINDINGS if any(each.tested for each in self.claims(finding))]
 
     @property
-    def has_reference(self) -> bool:
-        return self.series.reference in [member.place for member in self.members]
-
-    @property
     def changes(self) -> list[Change]:
         """Return what each change does to the claims; nothing without results of the reference."""
         reference = self.series.reference
-        if reference is None or not self.has_reference:
+        if reference is None or reference not in [member.place for member in self.members]:
             return []
         return [change(self.rows, reference, one.place) for one in self.members if one.place != reference]
 
@@ -264,24 +250,6 @@ def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
         seeds = _members(registry, of_seeds, store)[0] if of_seeds else ()
         places = tuple(place for place, _ in everyone)
         yield SeriesPage(one, places, members, absent, losses(everyone, members), seeds)
-
-
-def seed_ranges(model: Model, registry: Registry, store: Store) -> dict[str, SeedRange]:
-    """Return how far the effects of a model's claims range over seeds; none where it is in no series of seeds.
-
-    Raises InputError: what is known of a model is damaged.
-    """
-    found: dict[str, SeedRange] = {}
-    for one in registry.series:
-        if one.along == "seed" and model.name in [other.name for _, other in registry.members(one)]:
-            members = _members(registry, one, store)[0]
-            rows = (Along(rule, one, members) for finding in FINDINGS for rule in finding.rules)
-            found |= {
-                row.rule.id: SeedRange(min(row.effects), max(row.effects), len(row.effects))
-                for row in rows
-                if len(row.effects) > 1
-            }
-    return found
 
 
 def series_of(model: Model, registry: Registry, store: Store) -> list[Series]:

@@ -62,10 +62,6 @@ class Section:
         return PROBLEMS[self.record.status] if self.stored else NOT_SHOWN
 
     @property
-    def not_applicable(self) -> bool:
-        return self.record.status == "not_applicable"
-
-    @property
     def lacks_weights(self) -> bool:
         """Return whether it can't be shown because the checkpoint is a partial copy."""
         return self.missing and RUN not in self.finding.needs

@@ -23,8 +23,7 @@ ARGUED = {
     "generators/drawing/head_grid.py": {"heads"},  # a field of what `heads.js` draws
     "generators/maths/curve_chance.py": {"winding", "fraying"},  # statistics of a curve, by name
     "generators/maths/curve_statistics.py": {"winding", "fraying"},  # as above
-    "generators/site/api.py": {"heads"},  # of a model: every one of them, and a column of the table
-    "generators/site/results_table.py": {"channels", "heads"},  # as above, as columns and units of the table
+    "generators/site/results_table.py": {"channels", "heads"},  # columns and units of the table
     # The titles of eight pages, each the count of the claim that answers its question best: prose, as above.
     "templates/questions.yml": {
         "helix",

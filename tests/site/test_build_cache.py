@@ -38,9 +38,9 @@ def test_an_unchanged_site_is_not_built_again_whatever_its_dates(workshop):
     assert build_cache.is_built(given(workshop), workshop)
 
 
-@pytest.mark.parametrize("path", [*MADE_OF, "series.yml"])
+@pytest.mark.parametrize("path", [*MADE_OF, "series.yml", "models/one/training.json"])
 def test_whatever_it_is_made_from_counts(workshop, path):
-    (workshop.site.parent / path).write_text("another")
+    write(workshop.site.parent, {path: "another"})
     assert not build_cache.is_built(given(workshop), workshop)
 
 
@@ -64,25 +64,6 @@ def test_a_site_that_is_not_what_was_made_does_not_stand(workshop, what):
     assert not build_cache.is_built(given(workshop), workshop)
 
 
-@pytest.mark.parametrize("registry", ["models.yml", "series.yml"])
-def test_records_of_training_count_where_a_registry_names_their_folder(workshop, registry):
-    folder = workshop.site.parent
-    sources = "[{name: a, sources: [{folder: weights/one}]}, {each: {sources: [{folder: 'weights/step{at}'}]}}]"
-    (folder / registry).write_text(sources)
-    made: set[str] = {given(workshop)}
-    for number, path in enumerate(("one", "one", "step10", "step10"), 2):
-        (folder / "weights" / path).mkdir(parents=True, exist_ok=True)
-        (folder / "weights" / path / "training.json").write_text(f"{number}")
-        made.add(given(workshop))
-        assert len(made) == number
-    (folder / "weights/elsewhere").mkdir()
-    (folder / "weights/elsewhere/training.json").write_text("of no model")
-    (folder / "weights/one/README.md").write_text("no record")
-    assert given(workshop) in made
-    (folder / registry).write_text("[")
-    given(workshop)
-
-
 def test_nothing_heavy_is_imported_to_find_out(workshop):
     heavy = ("numpy", "pydantic", "matplotlib", "mkdocs", "torch", "scipy", "jinja2", "generators.findings")
     rooms = "generators.cli, generators.site.build_cache, generators.site.locations"
@@ -98,10 +79,3 @@ def test_one_run_at_a_time_makes_the_site(tmp_path):
         pass
     with build_cache.alone(workshop.cache, workshop.site):
         pass
-
-
-@pytest.mark.parametrize("damage", ["- " + "9" * 5000, "[" * 100_000, os.mkfifo, Path.mkdir])
-def test_a_registry_that_cant_be_read_names_no_records(tmp_path, damage):
-    path = tmp_path / "models.yml"
-    path.write_text(damage) if isinstance(damage, str) else damage(path)
-    assert list(build_cache._training_records(path)) == []

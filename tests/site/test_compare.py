@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from generators.base.text import PARTS
 from generators.findings import FINDINGS
-from generators.site.groups import GROUPS, group_of
+from generators.site.questions import GROUPS, group_of
 from tests.site.conftest import NOISE, SERIES_MEMBERS, Visit
 from tests.site.test_browser import PHONE, WIDE, until
 

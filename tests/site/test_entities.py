@@ -7,7 +7,6 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
@@ -15,7 +14,6 @@ from generators.site.addresses import Notable
 from generators.site.entities import Entities, entities, entity_files, write_like
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
-from tests.site.conftest import ROOT
 from tests.site.stand_ins import sections_of
 
 HOSTILE = "<script>alert(1)</script>"
@@ -97,7 +95,6 @@ IN_USE: dict[str, Measurements[Any]] = {
         }
     ),
 }
-FIGURES = {"curve": "Figure 1, “The curve”, Planted <b>"}
 
 
 def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
@@ -112,7 +109,6 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
         sections=sections_of(measured),
         claims={},
         named=[],
-        figures=FIGURES,
         measured={name: one.metrics for name, one in measured.items()},
         knows=lambda kind: any(kind in one.facts.entities for one in FINDINGS if one.name in measured),
     )
@@ -268,20 +264,6 @@ def test_an_entity_with_a_role_leads_to_those_of_other_models(tmp_path):
     assert [one.get("verdict") for one in like["ln2"]] == [None, "fails"]
 
 
-def test_what_is_written_of_gpt2_is_what_is_stored():
-    metrics = json.loads((ROOT / "results/gpt2/gains.json").read_text())["metrics"]
-    stored = Store(ROOT / "results").load("gpt2", "gains")
-    assert stored is not None
-    record, arrays = stored
-    one = page({"gains": Measurements(record.metrics, {}, arrays)})
-    one.findings.model.d_model = 768
-    found = entities(one, "channel")
-    top = metrics["consistent_channel"]["ln2"]
-    assert f"ln2 gives it the largest gain in {top['layers_topped']} of" in notes(found, top["channel"])
-    ln2 = next(line for _, line in found.lines if line.says.startswith("ln2"))
-    assert ln2.values[top["channel"]] == pytest.approx(arrays["ln2_gain"][:, top["channel"]], rel=1e-2)
-
-
 def test_words_that_readers_type_lead_to_the_glossary():
     entries = {one["location"]: f"{one['title']} {one['text']}".lower() for one in entries_of_glossary()}
     for word, place in (
@@ -328,9 +310,7 @@ def test_a_site_without_a_search_stays_as_it_is(tmp_path):
 
 def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     one = Notable("channel", 138, None, "?channel=138#things", "ln2 gives it the largest gain in 9 of 12 layers.")
-    [_, figure, entry] = entries_of_model(SimpleNamespace(**{**vars(page()), "named": [one]}))
-    assert figure["location"] == "models/planted/#figure-curve"
-    assert figure["title"] == "Figure 1, “The curve”, Planted &lt;b&gt;"
+    [_, entry] = entries_of_model(SimpleNamespace(**{**vars(page()), "named": [one]}))
     assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"
     assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"
 

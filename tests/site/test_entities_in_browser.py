@@ -216,15 +216,6 @@ def test_a_channel_is_told_in_short_from_its_numbers(visit: Visit, tmp_path: Pat
         assert panel(page_).locator(".entity-short").inner_text().startswith("ln2's gain on it is 0.")
 
 
-@pytest.mark.parametrize("width", [390, 1300])
-def test_the_note_on_ranks_is_whole_at_any_width(visit: Visit, planted: str, width: int) -> None:
-    page = visit(f"{planted}?channel=1", viewport={"width": width, "height": 800}, sound=False)
-    reported(page)
-    note = panel(page).get_by_text("Ranks count from the largest")
-    assert note.evaluate("note => note.closest('.atlas-scroll')") is None
-    assert note.evaluate("note => note.getBoundingClientRect().right") <= width
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("asked", ["channel=99", "head=0.2", "token=2479", "token=99999999"])
 def test_axe_finds_nothing_with_a_panel_open_and_it_fits(visit: Visit, address: str, scheme: str, asked: str) -> None:

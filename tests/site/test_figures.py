@@ -17,8 +17,6 @@ from tests.site.test_browser import PHONE, SHORT_TABLES, WIDE, until, violations
 
 pytestmark = pytest.mark.browser
 
-MOST_DATA = 300_000  # bytes of a figure's numbers, compressed
-MOST_NAMES = 700_000  # bytes of the names of a vocabulary, which only a search of its tokens loads
 MOST_FIRST_LOAD = 650_000  # bytes of a model page before anybody scrolls, compressed
 MOST_SCRIPTS = 60_000  # bytes of the site's own scripts, compressed: they come with every page
 NO_CANVAS = "HTMLCanvasElement.prototype.getContext = () => null"
@@ -80,17 +78,6 @@ def moved(page: Page, figure: Locator, before: list[float]) -> bool:
             return True
         page.wait_for_timeout(100)
     return False
-
-
-def test_nothing_is_fetched_before_it_is_needed(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, "all-minilm-l6-v2", viewport=WIDE)
-    fetched: list[str] = []
-    page.wait_for_load_state("networkidle")
-    page.on("request", lambda request: fetched.append(request.url))
-    page.reload(wait_until="networkidle")
-    assert not [url for url in fetched if url.endswith("svd-plane.json")]
-    alive(page, "svd-plane")
-    assert [url for url in fetched if url.endswith("svd-plane.json")]
 
 
 def test_scripts_are_small(built_site: Path) -> None:
@@ -292,16 +279,6 @@ def test_a_model_page_is_light_before_anybody_scrolls(browser: Browser, address:
             page.goto(f"{address}models/{name['name']}/", wait_until="networkidle")
             assert sum(sizes.values()) <= MOST_FIRST_LOAD, (name, max(sizes.items(), key=lambda item: item[1]))
             context.close()
-
-
-def test_the_numbers_of_a_figure_are_few(built_site: Path) -> None:
-    pages = json.loads((built_site / "data/models.json").read_text())
-    found = [path for page in pages for path in (built_site / "data" / page["name"]).glob("*.json")]
-    interactive = [path for path in found if path.name != "findings.json"]
-    assert interactive
-    for path in interactive:
-        most = MOST_NAMES if path.name == "things-tokens.json" else MOST_DATA
-        assert len(gzip.compress(path.read_bytes())) <= most, path
 
 
 # Layers with a slider

@@ -1,4 +1,4 @@
-"""Claims from the most general to the least, and what is said of those that the first model can't test."""
+"""Claims from the most general to the least."""
 
 from html import unescape
 from types import SimpleNamespace
@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from generators.compute.records import ChanceRecord
-from generators.site.generality import generality
-from generators.site.learned import lessons
+from generators.site.learned import generality, lessons
 from generators.site.words import environment
 from tests.site.stand_ins import RULES, claim
 
@@ -15,23 +14,17 @@ NAMES = ("winding", "clump", "fraying", "constant-norms", "low-rank", "makes-its
 THRESHOLD = 1.0
 
 
-def page(name, *verdicts, values=(), recipe=None, is_small=False, **sections):
-    """Return a model whose verdicts are those of `NAMES`; `sections` say why findings are not computed."""
+def page(name, *verdicts, values=(), recipe=None, is_small=False):
+    """Return a model whose verdicts are those of `NAMES`."""
     claims = {}
     for at, (id, verdict) in enumerate(zip(NAMES, verdicts, strict=False)):
         passes = (verdict == "holds") == (RULES[id][1].sense == "at least")
         value = values[at] if at < len(values) else 2.0 if passes else 0.5
         claims[id] = claim(id, verdict, value, THRESHOLD, unit="")
-    states = ("lacks_weights", "cannot_run", "not_applicable")
-    made = [
-        SimpleNamespace(finding=SimpleNamespace(name=finding), **{one: one == state for one in states})
-        for finding, state in sections.items()
-    ]
     return SimpleNamespace(
         name=name,
         title=f"{name}'s title",
         claims=claims,
-        sections=made,
         counted_as=recipe or name,
         is_small=is_small,
         claim_address=lambda claim: f"models/{name}/#claim-{claim}",
@@ -54,7 +47,7 @@ def ids(these):
     return [lesson.rule.id for lesson in these]
 
 
-GPT2 = page("gpt2", "holds", "untested", "holds", "fails", "holds", "untested", outliers="lacks_weights")
+GPT2 = page("gpt2", "holds", "untested", "holds", "fails", "holds", "untested")
 OTHER = page("other", "holds", "fails", "fails", "holds", "partly", "untested")
 THIRD = page("third", "holds", "fails", "fails", "fails", "partly", "untested")
 TWIN = page("twin", "holds", "holds", "fails", "holds", "partly", "holds", recipe="other")  # of OTHER's recipe
@@ -127,26 +120,6 @@ def test_models_of_one_recipe_count_once_and_hold_only_together():
     assert ids(general(GPT2, OTHER, TWIN, THIRD).everywhere) == ["winding"]
     assert said("sentence", found["winding"]) == "Holds in both models we could test"
     assert said("sentence", found["clump"]) == "Partly holds in the one model we could test"
-
-
-@pytest.mark.parametrize(
-    ("sections", "why"),
-    [
-        ({}, ""),
-        ({"outliers": "cannot_run"}, "we can't run it"),
-        ({"outliers": "not_applicable"}, "it has nothing that they describe"),
-        (
-            {"outliers": "lacks_weights", "stream": "cannot_run"},
-            "we have only part of its weights and can't run it",
-        ),
-        ({"helix": "lacks_weights"}, ""),  # about no claim that is untested
-    ],
-)
-def test_why_is_known_from_what_keeps_findings_from_being_computed(sections, why):
-    found = general(page("gpt2", "holds", "untested", "holds", "holds", "holds", "untested", **sections))
-    assert (found.tested, len(found.untested)) == (4, 2)
-    assert said("why", found.why) == why
-    assert (general(OTHER).first, general(OTHER).why) == (None, [])
 
 
 def test_models_of_a_series_count_only_where_no_other_can_tell():
@@ -222,7 +195,6 @@ def short(*pages, in_series=()):
                 "<strong>In gpt2&#39;s title and in the largest share of others</strong> (1)",
                 "<strong>Only in gpt2&#39;s title</strong> (2)",
                 "own waves with random phases</a> (1 of 3)",
-                "because we have only part of its weights",
             ],
             ["no claim that three or more models can test"],
         ),

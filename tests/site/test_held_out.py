@@ -9,7 +9,7 @@ import pytest
 from generators.base import notices
 from generators.checkpoint.registry import FolderSource, Model
 from generators.findings.position_use import FINDING
-from generators.site.held_out import Losses, LossMean, SeriesLoss, losses, over_windows, record_of
+from generators.site.held_out import LossMean, losses, over_windows, record_of
 from models.training.stdlib_family.card import interval
 
 RECORD = {"held_out_loss": 2.0, "held_out_window_losses": [1.0, 2.0, 3.0], "corpus": {"sha256": "a"}, "more": 1}
@@ -92,15 +92,6 @@ def test_without_records_losses_are_those_measured_here(tmp_path):
 def test_one_model_is_nothing_to_compare(tmp_path):
     assert losses([("a", model(tmp_path, RECORD))], [measured(2.0)]) is None
     assert losses([], []) is None
-
-
-@pytest.mark.parametrize(
-    ("values", "fallen"), [([10, 6, 2], [0, 0.5, 1]), ([10, 12, 2], [0, -0.25, 1]), ([2, 2, 2], [None] * 3)]
-)
-def test_which_share_of_the_fall_is_done(values, fallen):
-    found = Losses(tuple(SeriesLoss(i, LossMean(value, None)) for i, value in enumerate(values)), "text", "nats")
-    assert [found.fallen(i) for i in range(3)] == fallen
-    assert found.fallen(7) is None
 
 
 @pytest.mark.parametrize(

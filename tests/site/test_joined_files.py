@@ -80,8 +80,6 @@ def test_pages_name_them_and_run_them_last(site):
     [
         ("b.css", None, "mkdocs.yml names assets/b.css, which is not there."),
         ("compare.js", None, "mkdocs.yml names assets/compare.js, which is not there."),
-        ("first.js", None, "last.js imports first.js, which is not there."),
-        ("first.js", 'import { one } from "./last.js";\n', "Modules import each other: site.js -> last"),
         ("first.js", 'import "./own.js";\n', "first.js can't be joined, as it has a line of a form that is not read"),
         ("first.js", "export let three = 3;\n", "form that is not read: export let three = 3;"),
     ],
@@ -100,10 +98,3 @@ def test_every_style_and_script_of_the_site_is_part_of_a_file():
     reached = {name for entry in entries for name in with_imports(entry)}
     named = {Path(str(name)).name for name in config.extra_css}
     assert reached | named == {path.name for path in ASSETS.iterdir() if path.suffix in (".css", ".js")}
-
-
-def test_a_script_of_one_page_brings_little_of_its_own():
-    shared = with_imports(ASSETS / "site.js")
-    for script in OF_ONE_PAGE.values():
-        name = Path(script).name
-        assert [*with_imports(ASSETS / name, shared)] == [name]

@@ -117,17 +117,8 @@ def test_it_is_executed_again_when_its_text_an_input_or_a_library_changes(site, 
     assert executed == ["count", "count"]
 
 
-def test_a_damaged_cache_is_made_again(site, executed):
-    site.made()
-    (stored,) = site.cache.glob("*.ipynb")
-    stored.write_text("{")
-    site.made()
-    assert executed == ["count", "count"]
-    assert json.loads(stored.read_text())
-
-
 def test_an_error_is_a_sentence_and_costs_the_others_nothing(site):
-    site.write("notebooks/broken.py", "# %% [markdown]\n# # Broken\n\n# %%\n1 / 0\n")
+    site.write("notebooks/broken.py", HEADER + "# %% [markdown]\n# # Broken\n\n# %%\n1 / 0\n")
     (sentence,) = site.made()
     assert sentence == "The notebook broken could not be executed: ZeroDivisionError: division by zero"
     assert sentence in site.text("broken")
@@ -139,7 +130,7 @@ def test_an_error_is_a_sentence_and_costs_the_others_nothing(site):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("# %%\nimport os\nos._exit(3)\n", "could not be executed: DeadKernelError"),
+        (HEADER + "# %%\nimport os\nos._exit(3)\n", "could not be executed: DeadKernelError"),
         (TEXT.replace("reads:", "raeds:"), "can't be read:"),
     ],
 )

@@ -24,10 +24,9 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import pages, pictures
 from generators.site.data import shortened
-from generators.site.groups import GROUPS
 from generators.site.navigation import read_navigation
 from generators.site.pages import Rendered, render
-from generators.site.questions import address_of_rule
+from generators.site.questions import GROUPS, address_of_rule
 from generators.site.staging import Staging
 from tests.checkpoints import Sizes, write_checkpoint
 

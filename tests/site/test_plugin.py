@@ -11,7 +11,7 @@ from mkdocs.config import load_config
 
 from generators.site import citing
 from generators.site.navigation import NAVIGATION
-from generators.site.plugin import GeneratedPages, NotebookPages, with_links_to_files, with_theme_mended
+from generators.site.plugin import GeneratedPages, with_links_to_files, with_theme_mended
 
 SETTINGS = "site_name: Atlas\ndocs_dir: src\nsite_dir: site\ntheme: mkdocs\nplugins: [atlas-pages]\n"
 MENU = [{"Start": "index.md"}, {"Rooms": ["rooms/index.md", {"A kitchen": "rooms/kitchen.md"}]}, {"Ours": "ours.md"}]
@@ -122,14 +122,6 @@ def test_the_search_of_the_theme_gets_a_name():
     theme = '<div class="md-search" data-md-component="search" role="dialog"><label class="md-search__overlay">'
     assert with_theme_mended(theme).count('role="dialog" aria-label="Search">') == 1
     assert with_theme_mended("<div role='dialog'>") == "<div role='dialog'>"
-
-
-def test_pages_that_are_no_notebooks_stay_as_they_are():
-    class Page:
-        class file:  # noqa: N801
-            src_uri = "models/gpt2.md"
-
-    assert NotebookPages().on_page_content("<p>as it is</p>", page=Page()) == "<p>as it is</p>"
 
 
 def test_what_a_page_says_of_itself_is_no_markup():

@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import re
 from datetime import date
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from generators.site.results_table import (
 )
 
 MODELS = ("one", "two", "member")  # the last stands in a series alone
+READER = re.compile(r'<pre><code id="reader">(.*?)</code></pre>', re.DOTALL)
 SAME = ("value", "verdict", "close", "threshold", "baseline", "statement", "answer", "finding")  # cells of a claim
 
 
@@ -91,6 +94,13 @@ def test_every_column_is_explained_on_the_page_about_data(three_models):
     for file in (JSON_FILE, PARQUET_FILE, DICTIONARY_FILE):
         assert f'href="../{file}"' in page
     assert all(f"data/{name}/findings.json" in page for name in ("one", "two"))
+
+
+def test_the_reader_on_the_page_about_data_runs(three_models, capsys):
+    code = unescape(READER.search((three_models / "data.md").read_text())[1])
+    exec(code.replace("https://…", str(three_models)), {})
+    printed = capsys.readouterr().out
+    assert "two" in printed and "holds" in printed and "member" not in printed
 
 
 def test_readers_are_led_to_it(three_models):

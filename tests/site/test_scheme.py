@@ -5,7 +5,6 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page
 
-from generators.site.plugin import OWN_PALETTE, PALETTE
 from tests.site.conftest import Visit
 
 NARROW = {"width": 360, "height": 740}
@@ -19,13 +18,6 @@ def shown(page: Page) -> list[str]:
     return page.eval_on_selector_all(
         ".md-header__option label", "all => all.filter(one => !one.hidden).map(one => one.title)"
     )
-
-
-def test_no_page_has_the_theme_choose_colours(built_site):
-    pages = [path for path in built_site.rglob("*.html") if "md-header" in path.read_text("utf-8")]
-    assert len(pages) > 20
-    assert [path for path in pages if PALETTE in path.read_text("utf-8")] == []
-    assert [path for path in pages if path.read_text("utf-8").count(OWN_PALETTE) != 1] == []
 
 
 @pytest.mark.parametrize(("system", "first", "other"), [("light", "default", "slate"), ("dark", "slate", "default")])

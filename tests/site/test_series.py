@@ -11,10 +11,9 @@ from generators.checkpoint.registry import FolderSource, load_registry
 from generators.checkpoint.typed import find_models
 from generators.compute.results import Store
 from generators.findings import FINDINGS
-from generators.site.changes import change
-from generators.site.claims_along import Along, FinalVerdict, SeriesMember
+from generators.site.claims_along import Along, FinalVerdict, SeriesMember, change
 from generators.site.held_out import Losses, LossMean, SeriesLoss
-from generators.site.series import BeyondSeeds, SeriesPage, series_pages, write_series
+from generators.site.series import BeyondSeeds, SeriesPage, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.conftest import ROOT
@@ -95,7 +94,6 @@ def test_costs_in_other_units_are_not_compared():
         ("step", "fails 0.1, holds 3, untested", "Holds only at the last step at which it can be tested, 1 ("),
         ("step", "fails 0, holds 3, holds 4, untested", "Holds from step 1 on until 2, the last at which it can be"),
         ("step", "holds 1, " * 5 + "fails 0.1, holds 3, holds 4", "Holds from step 6 on, and at 5 earlier steps ("),
-        ("step", "fails 0.1, fails 0.2", "Fails at every step ("),
         ("step", "untested, holds 2, holds 3", "Holds at every step that can test it, from 1 to 2 ("),
         ("step", "untested, holds 2", "Holds at step 1, the only one at which it can be tested (effect 2)."),
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (effects 2 to 3)."),
@@ -353,13 +351,6 @@ def test_how_far_the_loss_had_fallen_by_then(losses, half, said):
     fall = environment().get_template("series_macros.j2").make_module({"root": ""}).fall
     assert fall(page, page.rows[0]).strip() == said
     assert page.half_fallen == half
-
-
-def test_there_are_no_series_without_the_file(tmp_path):
-    (tmp_path / "models.yml").write_text(MODELS)
-    known = load_registry(tmp_path / "models.yml")
-    assert known.series == ()
-    assert list(series_pages(known, Store(ROOT / "results"))) == []
 
 
 @pytest.mark.parametrize(("count", "nothing"), [(8, True), (11, True), (16, True), (17, False), (30, False)])

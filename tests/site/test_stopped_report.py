@@ -109,13 +109,6 @@ def test_a_report_of_another_model_takes_its_place(atlas, measured):
     assert module.Store(Path("report") / module.KEPT).folders() == ["other"]
 
 
-def test_a_folder_that_is_no_report_stays(atlas, measured):
-    Path("report").mkdir()
-    Path("report/notes.txt").write_text("mine")
-    assert "report is there and is no report; name another place" in atlas(*REPORT).err
-    assert [path.name for path in Path("report").iterdir()] == ["notes.txt"]
-
-
 def test_results_of_others_and_what_comes_meanwhile_stay(atlas, measured, monkeypatch):
     module.Store(Path("report") / module.KEPT).save_model(TINY)
     run = atlas(*REPORT)

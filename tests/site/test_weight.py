@@ -78,10 +78,6 @@ def test_the_matrix_of_fifty_models_is_no_heavy_page(fifty: Path) -> None:
     assert len((fifty / "matrix.md").read_bytes()) < MOST_OF_THE_MATRIX
 
 
-def test_home_has_no_matrix(fifty: Path) -> None:
-    assert "claims-grid" not in (fifty / "index.md").read_text()
-
-
 def test_a_claim_in_fifty_models_shows_ten_and_counts_the_others(fifty: Path) -> None:
     text = (fifty / "questions" / "shape.md").read_text()
     claim = text.partition('id="rule-winding"')[2].partition("</section>")[0]

@@ -136,7 +136,7 @@ def look_at_page(model, store: Store, place: Path) -> None:
     assert not failed, failed
     page = model_page(model, store, Staging(place / ".pages", place / ".cache" / "figures"), lambda line: None)
     if page is not None:  # something could be computed
-        check_page(pages.page_in_words(page, pages.environment(whole=True), entities=[], in_series=[], seeds={}))
+        check_page(pages.page_in_words(page, pages.environment(whole=True)))
 
 
 def check_page(text: str) -> None:
