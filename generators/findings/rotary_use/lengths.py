@@ -55,9 +55,7 @@ def pair_lengths(
         slow_share=running.mean_over_windows(shares[..., slow].sum(axis=-1).mean(axis=(0, 2)), windows.files),
         values_slow_share=float(of_values[slow].sum() / of_values.sum()),
         by_chance=drawn("pairs exchanged within heads", exchanged(shares.mean(axis=1), slow)),
-        pairs=[
-            LengthRow(pair=pair, share=share) for pair, share in zip(order, of_pairs.tolist(), strict=True)
-        ],
+        pairs=[LengthRow(pair=pair, share=share) for pair, share in zip(order, of_pairs.tolist(), strict=True)],
     )
 
 
