@@ -153,7 +153,7 @@ VALUES = {
     },
     ("outliers", STDLIB): {
         "clump": {"size": 125},
-        "known_unused": {"count": 125, "in_clump": 125, "others_in_clump": 0, "largest_count_in_clump": 0},
+        "known_unused": {"count": 125, "in_clump": 125, "largest_count_in_clump": 0},
         "ends": {
             "longest": {"in_clump": 19, "by_frequency": "0.00"},
             "shortest": {"in_clump": 0, "by_frequency": "0.96"},
@@ -190,9 +190,10 @@ VALUES = {
         "exceptions": 18,
         "self_share": "0.9994",
         "exceptions_by_group": {"plural": 13},
-        "baseline": {"self_share": 1},
-        "equal": 0,
-        "variants": {1: {"position": 0, "final_norm": False, "readable": "[CLS]", "absorbed": near(0.67, 0.01)}},
+        "variants": {
+            0: {"gaussian": 1},
+            1: {"position": 0, "final_norm": False, "readable": "[CLS]", "absorbed": near(0.67, 0.01)},
+        },
     },
 }
 
