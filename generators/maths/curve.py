@@ -103,11 +103,6 @@ def outlier_positions(rows: Float[Array, "n d"]) -> tuple[Int[Array, " outliers"
     return np.flatnonzero(relative > OUTLIER_FACTOR), relative
 
 
-def rows_apart(rows: Float[Array, "n d"]) -> Int[Array, " apart"]:
-    """Return row 0 and the outliers, the rows that lie off the curve."""
-    return np.union1d([0], outlier_positions(rows)[0])
-
-
 def grouped(
     rows: Float[Array, "n ..."], size: int, apart: Sequence[int] | Int[Array, " apart"] = ()
 ) -> Float[Array, "n ..."]:

@@ -23,14 +23,12 @@ class Kernel:
     """Mean attention by offset.
 
     Offsets run from 0 in a causal model, otherwise from the most negative one that a counted query has. A far offset
-    exists for few queries, so its mean is a mean over few; `peak_all_queries` is the peak within a quarter of the
-    context, averaged over all queries.
+    exists for few queries, so its mean is a mean over few.
     """
 
     offsets: Int[Array, " offsets"]
     mean: Float[Array, " offsets"]
     peak: int
-    peak_all_queries: int
 
     def at(self, offset: int) -> float:
         return float(self.mean[offset - int(self.offsets[0])])
@@ -121,7 +119,7 @@ def kernel_of(parts: Iterable[tuple[Int[Array, " rows"], Float[Array, "rows n"]]
 
 
 class OffsetSums:
-    """Attention weights of a head, summed by offset as they come: of queries that count, and of earlier ones.
+    """Attention weights of a head, summed by offset as they come, of the queries that count.
 
     With each sum goes how many queries have a key at that offset.
     """
@@ -129,23 +127,21 @@ class OffsetSums:
     def __init__(self, n: int, causal: bool) -> None:
         self._n, self._start = n, first_query(n)
         self._offsets = np.arange(0 if causal else self._start - (n - 1), n)
-        self._early, self._late = np.zeros((2, 2, len(self._offsets)))
+        self._sums, self._counts = np.zeros((2, len(self._offsets)))
 
     def add(self, positions: Int[Array, " rows"], weights: Float[Array, "rows n"]) -> None:
         least = int(self._offsets[0])
-        for position, row in zip(positions.tolist(), weights, strict=True):
-            sums, counts = self._late if position >= self._start else self._early
+        late = positions >= self._start
+        for position, row in zip(positions[late].tolist(), weights[late], strict=True):
             lowest = max(least, position - (self._n - 1))
             there = slice(lowest - least, position + 1 - least)
             # backwards, keys come in the order of their offsets; the last keys have none that counts
-            sums[there] += row[position - lowest :: -1]
-            counts[there] += 1
+            self._sums[there] += row[position - lowest :: -1]
+            self._counts[there] += 1
 
     def kernel(self) -> Kernel:
-        near = np.abs(self._offsets) < max(2, self._n // 4)
-        mean, mean_all = (np.divide(*sums) for sums in (self._late, (self._late + self._early)[:, near]))
-        peak, peak_all = self._offsets[np.argmax(mean)], self._offsets[near][np.argmax(mean_all)]
-        return Kernel(self._offsets, mean, int(peak), int(peak_all))
+        mean = self._sums / self._counts
+        return Kernel(self._offsets, mean, int(self._offsets[np.argmax(mean)]))
 
 
 def uniform_kernel(n: int, causal: bool, window: int | None = None) -> Kernel:

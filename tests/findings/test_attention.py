@@ -252,10 +252,7 @@ def check_kernel(result, arch, layer, head, expected):
     assert (described["layer"], described["head"]) == (layer, head)
     peak = max(expected, key=expected.__getitem__)
     assert described["peak_offset"] == peak
-    assert described["weight_at_peak"] == pytest.approx(expected[peak], rel=1e-3)
-    assert described["weight_at_0"] == pytest.approx(expected[0], rel=1e-3)
     assert described["weight_at_1"] == pytest.approx(expected[1], rel=1e-3)
-    assert described["weight_at_-1"] == (None if arch.causal else pytest.approx(expected[-1], rel=1e-3))
     assert described["previous_token_head"] is bool(peak == 1 and expected[1] >= 0.5)
     offsets, kernels = result.arrays["kernel_offsets"], result.arrays["kernels"]
     assert offsets.tolist() == [o for o in sorted(expected) if abs(o) <= 32]
@@ -266,16 +263,14 @@ def test_kernels_by_an_explicit_softmax(computed):
     weights, arch, _, result = computed
     for layer, head in ((0, arch.n_head - 1), (arch.n_layer - 1, 0)):
         check_kernel(result, arch, layer, head, plain_kernel(weights, arch, layer, head))
-    kernels, n = result.metrics["positional_kernels"], arch.n_ctx
-    assert len(kernels["heads"]) == arch.n_layer * arch.n_head
-    assert kernels["first_query"] == (100 if n >= 200 else 1)
+    n = arch.n_ctx
+    assert len(result.metrics["positional_kernels"]["heads"]) == arch.n_layer * arch.n_head
     uniform = dict(zip(result.arrays["kernel_offsets"].tolist(), result.arrays["uniform_kernel"], strict=True))
     for offset, seen in uniform.items():
-        asked = range(max(kernels["first_query"], offset), n + min(0, offset))
+        asked = range(max(100 if n >= 200 else 1, offset), n + min(0, offset))
         assert seen == pytest.approx(
             np.mean([1 / (query + 1) if arch.causal else 1 / n for query in asked]), rel=1e-5
         )
-    assert kernels["uniform_at_1"] == pytest.approx(uniform[1])
 
 
 @pytest.mark.parametrize("n", [40, 256])
@@ -286,9 +281,8 @@ def test_planted_heads_peak_where_they_were_planted(n, causal, offsets):
     weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, planted)
     heads = compute(weights, arch).metrics["positional_kernels"]["heads"]
     assert [head["peak_offset"] for head in heads] == offsets
-    assert [head["peak_offset_all_queries"] for head in heads] == offsets
     assert [head["previous_token_head"] for head in heads] == [offset == 1 for offset in offsets]
-    assert all(head["weight_at_peak"] > 0.95 for head in heads)
+    assert [head["weight_at_1"] > 0.95 for head in heads] == [offset == 1 for offset in offsets]
 
 
 def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):

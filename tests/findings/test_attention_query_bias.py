@@ -38,7 +38,6 @@ def test_sizes_head_by_head():
         sizes = plain_sizes(weights, folded=folded)
         best = int(sizes.mean(axis=0).argmax())
         assert (found[form]["channel"], found[form]["lead"]) == (best, pytest.approx(sizes.mean(axis=0)[best]))
-        assert found[form]["layers_led"] == np.sum(sizes.argmax(axis=1) == best)
         top = [row[form] for row in tables["query_bias"].named()]
         assert top == np.argsort(-sizes, axis=1)[:, :5].tolist()
 

@@ -43,7 +43,7 @@ def test_a_planted_share_is_found(share, verdict):
     row = result.metrics["heads"][3]
     assert row["share"] == pytest.approx(share, abs=0.02)
     assert row["low"] <= row["share"] <= row["high"]
-    assert abs(row["peak"] - np.argmax(PROFILE[N : N + REACH])) <= 2
+    assert abs(np.argmax(result.arrays["by_distance"][3]) - np.argmax(PROFILE[N : N + REACH])) <= 2
     assert max(other["share"] for other in result.metrics["heads"][:3]) < 0.01
     claim = claims_of(result)["head-by-distance-alone"]
     assert (claim.verdict, claim.value) == (verdict, row["share"])
@@ -52,8 +52,8 @@ def test_a_planted_share_is_found(share, verdict):
 def test_an_encoder_looks_both_ways():
     arch = synthetic.architecture(n_ctx=N, n_layer=LAYERS, causal=False)
     result = measured(attend(0.95, causal=False), arch)
-    reach = result.metrics["reach"]
-    assert result.arrays["offsets"].tolist() == list(range(1 - reach, reach))
+    offsets = result.arrays["offsets"].tolist()
+    assert offsets == list(range(-offsets[-1], offsets[-1] + 1))
     assert result.metrics["heads"][3]["share"] > 0.9
 
 

@@ -62,7 +62,6 @@ def test_a_planted_clump_is_found_without_any_other_token(kind, seed):
     assert found["size"] == PLANTED
     centre = E[ids].astype(float).mean(axis=0)
     distances = np.linalg.norm(E[ids] - centre, axis=1)
-    assert found["centre_norm"] == pytest.approx(np.linalg.norm(centre))
     assert distances.max() <= found["radius"] <= 1.5 * np.median(distances) + 1e-9
     assert found["named_unused"] is result.metrics["in_positions"] is None
     assert (the_claim(result).verdict, the_claim(result).value) == ("partly", PLANTED)  # are they unused?
@@ -86,7 +85,6 @@ def test_a_clump_that_is_dense_in_the_middle_is_found_whole(seed):
     found = compute(E).metrics["clump"]
     assert found["members"] == ids.tolist()
     assert np.sum(lengths > 1.5 * np.median(lengths)) >= 5
-    assert found["within_twice_the_radius"] == 100
 
 
 @pytest.mark.parametrize("factor", [1, 0], ids=["equal", "zeros"])
@@ -154,7 +152,6 @@ def test_names_judge_the_clump(named, inside, verdict, said):
     unused = [*ids[:inside].tolist(), *others.tolist()]
     result = compute(E, vocabulary({i: f"[unused{i}]" for i in unused}))
     assert result.metrics["clump"]["named_unused"] == {"tokens": named, "in_clump": inside}
-    assert sum(result.metrics["clump"]["groups"].values()) == PLANTED
     reserved = [row["id"] for row in result.tables["members"].named() if row["reserved_name"]]
     assert sorted(reserved) == ids[:inside].tolist()
     claim = the_claim(result)
@@ -193,7 +190,7 @@ def test_the_longest_and_the_shortest():
     assert ends["longest"] == np.argsort(-norms)[:20].tolist()
     assert [row["norm"] for row in rows[:20]] == pytest.approx(np.sort(norms)[::-1][:20])
     assert not any(row["in_clump"] for row in rows)
-    expected = {"mean": norms.mean(), "std": norms.std(), "min": norms.min(), "max": norms.max()}
+    expected = {"mean": norms.mean(), "min": norms.min(), "max": norms.max()}
     assert result.metrics["norm"] == pytest.approx(expected)
     assert {end: result.metrics["ends"][end]["first"] for end in ends} == {end: ids[:5] for end, ids in ends.items()}
 
@@ -244,7 +241,6 @@ def test_tied_candidates_point_to_the_clump():
     centre = E[ids].astype(float).mean(axis=0)
     cosines = E @ centre / np.linalg.norm(E, axis=1) / np.linalg.norm(centre)
     values = column(result, "candidates", "indicator")
-    assert result.metrics["candidates"]["count"] == V // 50
     assert values == pytest.approx(np.sort(1 - cosines)[: V // 50], abs=1e-5)
     assert values == sorted(values)
     assert set(column(result, "candidates", "id")) == set(ids.tolist())
@@ -253,19 +249,17 @@ def test_tied_candidates_point_to_the_clump():
 def test_without_a_clump_untied_candidates_are_short_and_tied_ones_none():
     E = NOISE["Gaussian"](np.random.default_rng(15)).astype(np.float32)
     tied, result = compute(E), compute(E, tied=False)
-    assert tied.metrics["candidates"] is None
     assert "candidates" not in tied.tables
     assert result.metrics["clump"] is None
-    assert result.metrics["candidates"]["indicator"] == "norm of the input embedding"
+    assert "by norm of the input embedding" in result.tables["candidates"].title
     shortest = np.argsort(np.linalg.norm(E, axis=1))[: V // 50]
     assert column(result, "candidates", "id") == shortest.tolist()
 
 
-def test_special_candidates_are_counted_apart():
+def test_special_candidates_are_not_listed():
     E, ids = cloud(16)
     texts = {int(ids[3]): "ward", 7: "forward", 9: " awkward"}
     result = compute(E, vocabulary(texts, special=ids[:2].tolist()))
-    assert result.metrics["candidates"]["counted_apart"] == {"byte": 0, "special": 2, "unassigned": 0}
     listed = dict(zip(column(result, "candidates", "id"), column(result, "candidates", "contained_in"), strict=True))
     assert set(listed) == set(ids[2:].tolist())
     assert listed[ids[3]] == ["forward", "␠awkward"]
@@ -287,8 +281,6 @@ def test_counts_judge_the_clump_before_names_do(clumped, unused_members, unused_
     assert result.metrics["known_unused"] == {
         "count": len(unused),
         "in_clump": unused_members,
-        "share": unused_members / len(unused) if len(unused) else None,
-        "others_in_clump": len(member_counts),
         "largest_count_in_clump": max(member_counts, default=0) if clumped else None,
     }
     assert ("known_unused" in result.tables) == bool(len(unused))

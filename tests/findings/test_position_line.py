@@ -5,8 +5,7 @@ import pytest
 
 from generators.findings.position_line import FINDING
 from generators.findings.position_line.figures import upright
-from generators.findings.position_line.measure import PositionSums, channel_shares, first_component
-from generators.findings.running import FOLDS
+from generators.findings.position_line.measure import channel_shares, first_component
 from tests import synthetic
 from tests.findings.stand_in import measure_run
 from tests.stand_in_nulls import states_about
@@ -38,8 +37,6 @@ def test_a_planted_line_in_one_channel_is_found():
     assert row["channel"] == CHANNEL
     assert row["r"] > 0.999
     assert row["line_share"] > 0.95
-    assert row["participation"] < 1.1
-    assert row["of_channel"] == pytest.approx(100 / 101, abs=0.01)
     assert (row["ln1_gain"], row["ln2_gain"]) == (4, None)
     claims = claims_of(result)
     assert [claims[name].verdict for name in CLAIMS] == ["holds"] * 3
@@ -70,14 +67,6 @@ def test_a_channel_is_needed_if_it_costs_more_than_the_others(needed):
 def test_few_channels_leave_the_need_untested():
     arch = synthetic.architecture(n_ctx=N, d_model=48, n_layer=LAYERS)
     assert claims_of(measure_run(FINDING, arch, shares=[0.5] * 3))["position-channel-needed"].verdict == "untested"
-
-
-def test_variances_over_windows_and_positions():
-    states = np.random.default_rng(0).standard_normal((21, 9, 4)).astype(np.float32)
-    sums = PositionSums(folds=np.arange(21) % FOLDS, n=9, d=4, text=slice(2, 8))
-    sums.add(0, states[:8])
-    sums.add(8, states[8:])
-    np.testing.assert_allclose(sums.variances(), states[:, 2:8].reshape(-1, 4).var(axis=0), atol=1e-5)
 
 
 def test_the_first_component_rises_with_position_at_the_same_spread():

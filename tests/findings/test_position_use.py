@@ -67,7 +67,6 @@ def test_channels_that_hold_all_are_all_that_is_needed():
     P[:, : D // 2] += np.random.default_rng(0).standard_normal((N, D // 2))
     found = damages(measured(P, noise=0))
     assert found["strongest", 50] == pytest.approx(0, abs=1e-12)
-    assert found["weakest", 50] == pytest.approx(1)
     assert found["strongest", 25] == pytest.approx(0.5, abs=0.1)
 
 
@@ -119,7 +118,6 @@ def test_the_first_row_decides_nothing_of_what_groups_cost():
     for one, other in zip(near.metrics["damages"], result.metrics["damages"], strict=True):
         if one["kind"] in ("groups", "smoothed"):
             assert other["cost"] == pytest.approx(one["cost"] * scale, rel=1e-6)
-    assert result.metrics["first_removed"]["mean"] > 0.9 * result.metrics["removed"]["mean"]
     assert result.metrics["removed_but_first"]["mean"] < 0.1 * result.metrics["removed"]["mean"]
 
 

@@ -106,16 +106,6 @@ def test_both_findings_tell_the_same_kernel(case):
     np.testing.assert_allclose([head["weight_at_1"] for head in heads], expected, atol=2e-5)
 
 
-def test_uniform_attention_is_that_of_the_best_head_s_layer():
-    arch = replace(PLAIN, windows=(None, 2, None))
-    weights = weights_of(arch)
-    for name in ("q", "k"):  # layer 1 attends alike to the two keys that it sees
-        weights[f"blocks.1.attn.{name}"][:] = 0
-        weights[f"blocks.1.attn.{name}.bias"][:] = 0
-    kernels = synthetic.measure(ATTENTION, weights, arch).metrics["positional_kernels"]
-    assert kernels["uniform_at_1"] == pytest.approx(0.5)
-
-
 def test_keys_at_random_are_of_those_that_are_seen():
     queries = np.arange(1, N)
     for causal, window in ((True, 5), (False, 5), (True, None), (False, None)):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from generators.findings.rogue import FINDING
-from generators.findings.rogue.measure import isoscore, mean_cosine
+from generators.findings.rogue.measure import mean_cosine
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import measure_run
@@ -71,10 +71,3 @@ def test_the_mean_cosine_is_that_of_all_pairs():
     mean, parts = mean_cosine(states)
     assert mean == pytest.approx(cosines[~np.eye(9, dtype=bool)].mean())
     assert parts.sum() == pytest.approx(mean)
-
-
-def test_isoscore_of_a_ball_is_one_and_of_a_line_zero():
-    rng = np.random.default_rng(0)
-    assert isoscore(rng.standard_normal((20000, 6))) > 0.99
-    assert isoscore(np.outer(rng.standard_normal(50), np.ones(6))) == pytest.approx(0, abs=1e-6)
-    assert isoscore(np.ones((5, 3))) == 0

@@ -103,7 +103,6 @@ def test_previous_token_heads_that_use_fast_pairs():
     claim = claims_of(result)["previous-token-fast"]
     assert claim.value > 0.7
     assert claim.verdict == "holds"
-    np.testing.assert_allclose(result.arrays["shares"].sum(axis=1), 1, atol=1e-4)
 
 
 def with_lengths(slow):
@@ -130,12 +129,7 @@ def test_lengths_in_slow_pairs():
     assert found["by_chance"]["median"] == pytest.approx(0.5, abs=0.02)
     rows = found["pairs"]
     assert [row["pair"] for row in rows] == list(range(PAIRS))
-    mean_of_two = np.sqrt(np.pi / 2)  # mean length of two standard normal numbers
-    for row in rows:
-        longer = 2 if row["pair"] in SLOW else 1
-        assert [row["query"], row["key"], row["value"]] == pytest.approx(
-            [longer * mean_of_two, longer * mean_of_two, mean_of_two], rel=0.05
-        )
+    assert [row["share"] * 5 * PAIRS / 2 for row in rows] == pytest.approx([1] * len(FAST) + [4] * len(SLOW), rel=0.1)
     assert sum(row["share"] for row in rows) == pytest.approx(1)
     assert claims_of(result)["length-in-slow-pairs"].verdict == "holds"
     for slow, verdict in ((1.2, "partly"), (1.0, "fails"), (0.5, "fails")):

@@ -83,7 +83,6 @@ def test_every_exception_of_tokens_of_all_lengths(tied):
     result = compute(E, U)
     assert len(others) > 100
     assert mapped(result) == dict(zip(others.tolist(), best[others].tolist(), strict=True))
-    assert result.metrics["tied"] == tied
     counts = np.bincount(best[others])
     hubs = result.metrics["hubs"]
     assert [hub["absorbs"] for hub in hubs] == [n for n in sorted(counts, reverse=True)[:20] if n > 1]
@@ -101,7 +100,6 @@ def test_tokens_that_share_an_embedding_are_no_exceptions():
     E[[400, 401]] = 0
     result = compute(E)
     assert result.metrics["exceptions"] == 0
-    assert result.metrics["equal"] == 5
     assert result.metrics["self_share"] == 1
 
 
@@ -158,12 +156,11 @@ def test_gaussian_tokens_have_the_mean_and_the_covariance(tied):
 def test_the_baseline_is_that_of_the_same_number_of_tokens():
     rng = np.random.default_rng(4)
     E = (rng.standard_normal((V, D)) * np.exp(rng.standard_normal((V, 1)))).astype(np.float32)
-    baseline = compute(E).metrics["baseline"]
+    baseline = compute(E).metrics["variants"][0]
     chosen = E[np.linspace(0, V - 1, 200).round().astype(int)].astype(float)
     share = np.mean((chosen @ chosen.T).argmax(axis=1) == np.arange(200))
-    assert baseline["n_tokens"] == 200
-    assert baseline["same_number_of_tokens"] == pytest.approx(share)
-    assert share < 0.9 < baseline["self_share"]
+    assert baseline["same_number"] == pytest.approx(share)
+    assert share < 0.9 < baseline["gaussian"]
 
 
 def with_the_rest() -> dict[str, np.ndarray]:
@@ -195,7 +192,6 @@ def test_what_tokens_yield_by_other_ways_computed_the_plain_way(tied, kind):
     found = {(v["final_norm"], v["position"]): v for v in result.metrics["variants"]}
     assert list(found) == [(norm, place) for norm in (False, True) for place in (None, 0, 1, 32, 63)]
     ids = np.linspace(0, V - 1, 1024).round().astype(int)
-    assert result.metrics["n_variant_tokens"] == len(ids)
     keys = (E if U is None else U).astype(float)
     for (norm, place), variant in found.items():
         rows = 2 * E[ids].astype(float)

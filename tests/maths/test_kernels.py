@@ -26,9 +26,6 @@ def test_attention_is_averaged_by_offset_over_the_queries_that_count(n, first, c
         values = [weights[query, query - offset] for query in range(first, n) if 0 <= query - offset < n]
         assert kernel.at(offset) == pytest.approx(np.mean(values, dtype=float), rel=1e-6)
     assert kernel.peak == offsets[int(np.argmax(kernel.mean))]
-    near = [offset for offset in offsets if abs(offset) < max(2, n // 4)]
-    means = [np.diagonal(weights, -offset).mean(dtype=float) for offset in near]
-    assert kernel.peak_all_queries == near[int(np.argmax(means))]
 
 
 @pytest.mark.parametrize("causal", [True, False])

@@ -18,7 +18,7 @@ FIRST_QUERY = 64  # first query that counts for attention to the first token; at
 OTHER_ROWS = 99  # other rows of P, each replaced alone
 FEW_WINDOWS = 4  # windows per single-row ablation
 MORE = (first_token.RUNS * first_token.LENGTH + largest.RUNS * largest.LENGTH) // 256  # windows of 256 tokens
-PASSES = 6 * WINDOWS + (OTHER_ROWS + 2) * FEW_WINDOWS + MORE
+PASSES = 5 * WINDOWS + (OTHER_ROWS + 2) * FEW_WINDOWS + MORE
 FEWEST_POSITIONS = 100  # positions needed for a null over positions, including the first
 
 
@@ -36,22 +36,19 @@ class AnchorStageRow(TypedDict):
     """The stream at one depth, position 0 against the others.
 
     `channel` has the largest mean |activation| at position 0; `over_median` is that over the median |activation|,
-    `over_elsewhere` over the same channel's mean at other positions, `norm_ratio` the same of whole states.
-    `others_median` and `others_limit` are the largest |activation| over the median at other positions: the typical
-    one and the one that 1 % of positions pass (the largest there where there are fewer than 100).
+    `over_elsewhere` over the same channel's mean at other positions. `others_median` is the largest |activation| over
+    the median at a typical other position.
     """
 
     layer: int
     channel: int
     over_median: float
     over_elsewhere: float
-    norm_ratio: float
     others_median: float
-    others_limit: float
 
 
 class RowCosts(TypedDict):
-    """Loss added by replacing rows of P: row 0 by the mean row and by row 1, all but row 0, and all.
+    """Loss added by replacing rows of P: row 0 by the mean row and by row 1, and all.
 
     `share` is that of row 0 alone in the cost of all; `others` are costs of other single rows, `few_first` that of
     row 0 on the same few windows.
@@ -60,7 +57,6 @@ class RowCosts(TypedDict):
     unit: str
     first_by_mean: running.WindowMean
     first_by_second: running.WindowMean
-    all_but_first: running.WindowMean
     all_rows: running.WindowMean
     share: float
     share_low: float
@@ -93,7 +89,7 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
     begun = first_token.length_of(run, windows)
     parts = (slice(early, n), slice(begun // 2, begun))
     looks, on_windows = first_token.looks_at(run, windows.ids, *parts)
-    stages = [_Sizes(np.zeros((n, arch.d_model)), np.zeros(n)) for _ in range(arch.n_layer + 1)]
+    stages = [_Sizes(np.zeros((n, arch.d_model))) for _ in range(arch.n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, _, states: stages[stage].add(states))
     stage_rows = [sizes.row(layer) for layer, sizes in enumerate(stages)]
     largest_rows = [sizes.largest(layer) for layer, sizes in enumerate(stages)]
@@ -137,7 +133,6 @@ class _Sizes:
     """Mean sizes of activations at every position of one stage."""
 
     sums: Float[Array, "n d"]
-    norms: Float[Array, " n"]
     count: int = 0
     medians: float = 0.0
     top: tuple[float, int, int] = (-1.0, 0, 0)  # the largest |activation|, its position and channel
@@ -148,7 +143,6 @@ class _Sizes:
         self.top = max(self.top, (float(sizes.max()), int(position), int(channel)))
         self.count += len(states)
         self.sums += sizes.sum(axis=0, dtype=np.float64)
-        self.norms += np.linalg.norm(states, axis=-1).sum(axis=0, dtype=np.float64)
         self.medians += float(np.median(sizes, axis=(1, 2)).sum())
 
     def over_median(self) -> Float[Array, " n"]:
@@ -166,16 +160,13 @@ class _Sizes:
 
     def row(self, layer: int) -> AnchorStageRow:
         channel = int(np.argmax(self.sums[0]))
-        elsewhere, norm = float(self.sums[1:, channel].mean()), float(self.norms[1:].mean())
-        sizes, by_chance = self.over_median(), self.chance()
+        elsewhere, sizes = float(self.sums[1:, channel].mean()), self.over_median()
         return AnchorStageRow(
             layer=layer,
             channel=channel,
             over_median=float(sizes[0]),
             over_elsewhere=float(self.sums[0, channel]) / elsewhere if elsewhere > 0 else 0.0,
-            norm_ratio=float(self.norms[0]) / norm if norm > 0 else 0.0,
             others_median=float(np.median(sizes[1:])),
-            others_limit=float(sizes[1:].max()) if by_chance is None else by_chance["limit"],
         )
 
 
@@ -184,9 +175,9 @@ def _row_costs(run: Run, windows: Windows, P: Float[Array, "n d"]) -> RowCosts:
     base = loss.per_window()
     mean = P[1:].mean(axis=0)
 
-    def without(*rows: int) -> Float[Array, "n d"]:
+    def without(row: int) -> Float[Array, "n d"]:
         changed = P.copy()
-        changed[list(rows)] = mean
+        changed[row] = mean
         return changed
 
     by_mean = _extra(run, loss, without(0), base)
@@ -202,7 +193,6 @@ def _row_costs(run: Run, windows: Windows, P: Float[Array, "n d"]) -> RowCosts:
         unit=loss.unit,
         first_by_mean=running.mean_over_windows(by_mean, windows.files),
         first_by_second=running.mean_over_windows(_extra(run, loss, np.vstack([P[1:2], P[1:]]), base), windows.files),
-        all_but_first=running.mean_over_windows(_extra(run, loss, without(*range(1, len(P))), base), windows.files),
         all_rows=running.mean_over_windows(everything, windows.files),
         share=share,
         share_low=low,

@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from generators.base.text import share, two
-from generators.findings.attention.heads import SMALLEST_WEIGHT, PositionalKernels, best_of
+from generators.findings.attention.heads import SMALLEST_WEIGHT, Kernels, best_of
 from generators.findings.attention.measure import (
     CORNER,
     READING,
@@ -14,7 +14,6 @@ from generators.findings.attention.measure import (
     Turned,
     TurnedBoth,
 )
-from generators.findings.attention.with_tokens import TokenKernels
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, attention_by_offset
 from generators.findings.judging import Evidence, Untested, beyond_chance, claim, clearly_beyond
 from generators.findings.measured import Measurements, StoredChance
@@ -130,7 +129,7 @@ def with_tokens(m: AttentionMetrics) -> Evidence | Untested:
     return _best(kernels, m["chance"]["previous_token_with_tokens"])
 
 
-def _best(kernels: PositionalKernels | TokenKernels, chance: StoredChance | None) -> Evidence:
+def _best(kernels: Kernels, chance: StoredChance | None) -> Evidence:
     heads = kernels["heads"]
     best = heads[best_of(heads)]
     return Evidence(
@@ -144,7 +143,7 @@ def _best(kernels: PositionalKernels | TokenKernels, chance: StoredChance | None
 
 def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[Fact]:
     arrays = found.arrays
-    both: tuple[tuple[str, str, PositionalKernels | TokenKernels | None], ...] = (
+    both = (
         ("by position alone", "", found.metrics["positional_kernels"]),
         ("with tokens added to positions", "token_", found.metrics["token_kernels"]),
     )

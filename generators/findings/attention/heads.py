@@ -1,6 +1,5 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,51 +19,34 @@ REACH = 32  # offsets stored for the figures, on either side
 PAIRINGS = 100  # random keys per query: the null of positions without order
 RANDOM_KEYS = "the best head's weights on keys drawn at random"
 SEED = 20230810
-K = TypeVar("K")
-
-Head = TypedDict(
-    "Head",
-    {
-        "layer": int,
-        "head": int,
-        "peak_offset": int,
-        "weight_at_peak": float,
-        "weight_at_-1": float | None,  # None in a causal model
-        "weight_at_0": float,
-        "weight_at_1": float,
-        "peak_offset_all_queries": int,
-        "previous_token_head": bool,
-    },
-)
 
 
-class PositionalKernels(TypedDict):
-    """What every head attends to by position alone; `uniform_at_1` is what uniform attention gives at offset 1.
+class Head(TypedDict):
+    layer: int
+    head: int
+    peak_offset: int
+    weight_at_1: float
+    previous_token_head: bool
 
-    It is that of the best head's layer, and the interval that of this head's weight at offset 1 (`best_of`), queries
-    resampled in blocks.
-    """
 
-    first_query: int
-    causal: bool
-    uniform_at_1: float
+class Kernels(TypedDict):
+    """What every head attends to; the interval is that of the best head's weight at offset 1 (`best_of`)."""
+
     heads: list[Head]
     interval_of_best: Interval
 
 
 @dataclass(frozen=True)
-class Looked(Generic[K]):
+class Looked:
     """What heads attend to, and the largest mean weight of any of them on keys drawn at random."""
 
-    kernels: K
+    kernels: Kernels
     chance: StoredChance
     table: Table
     arrays: dict[str, Array]
 
 
-def positional_heads(
-    weights: Weights, architecture: Architecture, P: Float[Array, "n d"]
-) -> Looked[PositionalKernels]:
+def positional_heads(weights: Weights, architecture: Architecture, P: Float[Array, "n d"]) -> Looked:
     """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
     described, means, at_1 = [], [], []
     stream, unordered = stream_of(weights, architecture, P), np.zeros(PAIRINGS)
@@ -78,20 +60,14 @@ def positional_heads(
             parts = attention(queries[head], keys[head], scored, head)
             kernel, of_previous, at_random = _looked(parts, len(P), keys_at_random, architecture.causal)
             unordered = np.maximum(unordered, at_random)
-            described.append(_described(kernel, layer, head, architecture.causal))
+            described.append(described_head(layer, head, kernel.peak, kernel.at(1)))
             means.append(kernel.mean)
             at_1.append(of_previous)
     best = best_of(described)
-    uniform, of_best = (
-        uniform_kernel(len(P), architecture.causal, window_of(architecture, layer))
-        for layer in (0, described[best]["layer"])
-    )
+    uniform = uniform_kernel(len(P), architecture.causal, window_of(architecture, 0))
     near = np.abs(uniform.offsets) <= REACH
     resampled = block_weights(len(at_1[best]), RESAMPLES, np.random.default_rng(SEED))
-    kernels = PositionalKernels(
-        first_query=first_query(len(P)),
-        causal=architecture.causal,
-        uniform_at_1=of_best.at(1),
+    kernels = Kernels(
         heads=described,
         interval_of_best=interval(ratio_of(at_1[best], np.ones(len(at_1[best])))(resampled)),
     )
@@ -125,7 +101,7 @@ def _looked(
     return sums.kernel(), np.concatenate(previous), at_random / seen
 
 
-def best_of(heads: Sequence[Mapping[str, Any]]) -> int:
+def best_of(heads: Sequence[Head]) -> int:
     """Return which head looks most at the previous token, of previous-token heads where there are any."""
     return max(range(len(heads)), key=lambda i: (heads[i]["previous_token_head"], heads[i]["weight_at_1"]))
 
@@ -141,15 +117,11 @@ def random_keys(
     return (first[:, None] + rng.random((len(queries), PAIRINGS)) * seen[:, None]).astype(np.intp)
 
 
-def _described(kernel: Kernel, layer: int, head: int, causal: bool) -> Head:
+def described_head(layer: int, head: int, peak: int, at_1: float) -> Head:
     return {
         "layer": layer,
         "head": head,
-        "peak_offset": kernel.peak,
-        "weight_at_peak": kernel.at(kernel.peak),
-        "weight_at_-1": None if causal else kernel.at(-1),
-        "weight_at_0": kernel.at(0),
-        "weight_at_1": kernel.at(1),
-        "peak_offset_all_queries": kernel.peak_all_queries,
-        "previous_token_head": kernel.peak == 1 and kernel.at(1) >= SMALLEST_WEIGHT,
+        "peak_offset": peak,
+        "weight_at_1": at_1,
+        "previous_token_head": peak == 1 and at_1 >= SMALLEST_WEIGHT,
     }

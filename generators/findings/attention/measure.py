@@ -6,9 +6,9 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.attention.heads import Looked, PositionalKernels, positional_heads
+from generators.findings.attention.heads import Kernels, positional_heads
 from generators.findings.attention.query_bias import QueryBias, query_bias
-from generators.findings.attention.with_tokens import TokenKernels, can_have_tokens, kernels_with_tokens
+from generators.findings.attention.with_tokens import can_have_tokens, kernels_with_tokens
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, drawn, strictest
@@ -99,12 +99,10 @@ class AttentionMetrics(TypedDict):
     shares: Shares
     top5: dict[Source, dict[Matrix, RawAndFolded]]
     reads: dict[Matrix, RawAndFolded]
-    positional_kernels: PositionalKernels | None
-    token_kernels: TokenKernels | None
+    positional_kernels: Kernels | None
+    token_kernels: Kernels | None
     query_bias: QueryBias | None
     chance: AttentionChances
-    n_layers: int
-    n_heads: int
     directions_of_P: NotRequired[int]
 
 
@@ -136,12 +134,10 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
             "previous_token": None if alone is None else alone.chance,
             "previous_token_with_tokens": None if with_tokens is None else with_tokens.chance,
         },
-        n_layers=architecture.n_layer,
-        n_heads=architecture.n_head,
     )
     if "P" in sides and (directions := numerical_rank(sides["P"])) < k:
         metrics["directions_of_P"] = directions
-    looked: dict[str, Looked[Any] | None] = {"positional_kernels": alone, "token_kernels": with_tokens}
+    looked = {"positional_kernels": alone, "token_kernels": with_tokens}
     tables = _tables(metrics, rows) | {name: one.table for name, one in looked.items() if one is not None}
     arrays = {name: array for one in looked.values() if one is not None for name, array in one.arrays.items()}
     return Measurements(metrics, tables | bias_table, panels | arrays)

@@ -26,12 +26,11 @@ Pulls = Float[Array, "layers heads d"]
 class BiasLead(TypedDict):
     """The channel with the largest |W_K b_Q|, the mean over heads, in times the mean channel of its layer.
 
-    `lead` is the mean of that over layers; `layers_led` counts those in which it is the largest.
+    `lead` is the mean of that over layers.
     """
 
     channel: int
     lead: float
-    layers_led: int
     chance: StoredChance
 
 
@@ -83,7 +82,6 @@ def _lead(sizes: Float[Array, "layers d"], pulls: Pulls) -> BiasLead:
     return {
         "channel": channel,
         "lead": float(sizes[:, channel].mean()),
-        "layers_led": int(np.sum(sizes.argmax(axis=1) == channel)),
         "chance": drawn("the largest of axes turned at random", turned_leads(pulls)),
     }
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
-from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
 from generators.base.frequencies import TokenFrequency
@@ -19,9 +18,11 @@ from generators.findings.attention.heads import (
     RANDOM_KEYS,
     REACH,
     SEED,
-    SMALLEST_WEIGHT,
+    Head,
+    Kernels,
     Looked,
     best_of,
+    described_head,
     random_keys,
 )
 from generators.findings.inputs import Inputs, Weights
@@ -37,30 +38,6 @@ ROWS = 4096  # sums of a token and a position per batch
 POOL = 1024  # tokens that all draws sample from
 
 
-class TokenHead(TypedDict):
-    """One head's mean weights with tokens on the positions; the peak is sought near the query."""
-
-    layer: int
-    head: int
-    peak_offset: int
-    weight_at_0: float
-    weight_at_1: float
-    previous_token_head: bool
-
-
-class TokenKernels(TypedDict):
-    """Kernels of all heads with tokens on the positions; `drawn_by` says by what tokens were drawn.
-
-    The interval is that of the weight at offset 1 of the best head (`best_of`).
-    """
-
-    draws: int
-    queries: int
-    drawn_by: str
-    heads: list[TokenHead]
-    interval_of_best: list[float]
-
-
 @dataclass(frozen=True)
 class _Sample:
     pool: Float[Array, "pool d"]
@@ -68,9 +45,12 @@ class _Sample:
     queries: Int[Array, "draws queries"]
 
 
-def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Looked[TokenKernels]:
-    """Return what heads attend to for inputs E[u] + P, u drawn by frequency, 64 draws for all positions."""
-    sample, drawn_by = _sample(inputs, len(P))
+def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Looked:
+    """Return what heads attend to for inputs E[u] + P, u drawn by frequency, 64 draws for all positions.
+
+    Peaks are sought near the query.
+    """
+    sample = _sample(inputs, len(P))
     architecture, asked = inputs.architecture, sample.queries
     first = 0 if architecture.causal else max(-REACH, int(asked.min()) - (len(P) - 1))
     offsets = np.arange(first, min(REACH, int(asked.max())) + 1)
@@ -80,18 +60,15 @@ def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Looked[TokenK
     near = np.concatenate([layer[0] for layer in layers])  # (heads, draws, offsets)
     unordered = np.max([layer[1] for layer in layers], axis=0)
     mean = np.nanmean(near, axis=1)
-    heads = [_described(mean[i], offsets, *divmod(i, architecture.n_head)) for i in range(len(mean))]
+    heads = [
+        described_head(*divmod(i, architecture.n_head), int(offsets[np.argmax(each)]), float(each[offsets == 1][0]))
+        for i, each in enumerate(mean)
+    ]
     at_1 = near[best_of(heads), :, offsets == 1].ravel()
     resampled = item_weights(DRAWS, RESAMPLES, np.random.default_rng(SEED))
-    kernels = TokenKernels(
-        draws=DRAWS,
-        queries=asked.shape[1],
-        drawn_by=drawn_by,
-        heads=heads,
-        interval_of_best=interval(resampled @ at_1 / DRAWS),
-    )
+    kernels = Kernels(heads=heads, interval_of_best=interval(resampled @ at_1 / DRAWS))
     arrays = {"token_kernel_offsets": offsets.astype(np.int32), "token_kernels": mean.astype(np.float32)}
-    table = table_of(f"What each head attends to with tokens on the positions ({DRAWS} draws)", TokenHead, heads)
+    table = table_of(f"What each head attends to with tokens on the positions ({DRAWS} draws)", Head, heads)
     return Looked(kernels, drawn(RANDOM_KEYS, unordered), table, arrays)
 
 
@@ -101,7 +78,7 @@ def can_have_tokens(weights: Weights, architecture: Architecture) -> bool:
     return "token_embedding" in weights and "embedding_norm.gain" not in weights and not turns
 
 
-def _sample(inputs: Inputs, n: int) -> tuple[_Sample, str]:
+def _sample(inputs: Inputs, n: int) -> _Sample:
     rng = np.random.default_rng(SEED)
     E = inputs.weights["token_embedding"]
     known = next((f for f in inputs.frequencies if not f.proxy), None)
@@ -111,8 +88,7 @@ def _sample(inputs: Inputs, n: int) -> tuple[_Sample, str]:
         [rng.choice(np.arange(start, last + 1), min(QUERIES, last + 1 - start), False) for _ in range(DRAWS)]
     )
     pool = np.asarray(E[ids], np.float64) * inputs.architecture.embedding_scale
-    drawn_by = "lot, all alike" if known is None else known.label
-    return _Sample(pool, rng.integers(POOL, size=(DRAWS, n)), queries), drawn_by
+    return _Sample(pool, rng.integers(POOL, size=(DRAWS, n)), queries)
 
 
 def _shares(frequency: TokenFrequency) -> Float[Array, " V"]:
@@ -206,15 +182,3 @@ def _projected(
     d_head = weights[f"{role}.q"].shape[1] // architecture.n_head
     scored = scoring(weights, architecture, layer, len(rows))
     return _Projected(sides[0], sides[1], normed, score_scale(architecture, d_head, layer), scored)
-
-
-def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], layer: int, head: int) -> TokenHead:
-    peak, at_1 = int(offsets[np.argmax(mean)]), float(mean[offsets == 1][0])
-    return {
-        "layer": layer,
-        "head": head,
-        "peak_offset": peak,
-        "weight_at_0": float(mean[offsets == 0][0]),
-        "weight_at_1": at_1,
-        "previous_token_head": peak == 1 and at_1 >= SMALLEST_WEIGHT,
-    }

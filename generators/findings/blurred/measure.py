@@ -28,11 +28,8 @@ class BlurredMetrics(TypedDict):
     """Every head; `uniform` is the weight on the previous token under uniform attention."""
 
     group: int
-    queries: int
-    causal: bool
     heads: list[BlurredHeadRow]
     uniform: float
-    n_positions: int
 
 
 def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
@@ -50,11 +47,8 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     rows = _heads(inputs, P, queries)
     metrics = BlurredMetrics(
         group=GROUP,
-        queries=len(queries),
-        causal=architecture.causal,
         heads=rows,
         uniform=float(np.mean(1 / (queries + 1))) if architecture.causal else 1 / len(P),
-        n_positions=len(P),
     )
     title = "Weight on the previous token by position alone, as they are and averaged in groups of ten"
     return Measurements(metrics, {"heads": table_of(title, BlurredHeadRow, rows)})

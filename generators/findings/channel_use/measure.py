@@ -63,13 +63,11 @@ class ChannelUseMetrics(TypedDict):
     """
 
     unit: str
-    base_loss: float
     base_divergence: float | None
     channels: list[ChannelUseRow]
     swept: list[SweptRow]
     swept_windows: int
     values: list[ValueRow]
-    frequency_source: str | None
     proxy: bool | None
     ran: Ran
 
@@ -101,13 +99,11 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
     metrics = ChannelUseMetrics(
         unit=trial.loss.unit,
-        base_loss=float(trial.before.mean()),
         base_divergence=trial.base.divergence,
         channels=rows,
         swept=swept,
         swept_windows=len(batch.ids),
         values=values,
-        frequency_source=None if best is None else best.label,
         proxy=None if best is None else best.proxy,
         ran=ran(run, windows),
     )

@@ -22,14 +22,12 @@ class DistanceRow(TypedDict):
     share: float
     low: float
     high: float
-    peak: int
 
 
 class DistanceMetrics(TypedDict):
     """Numbers of all heads; `knows_positions` is None where nothing says whether the model has any."""
 
     heads: list[DistanceRow]
-    reach: int
     largest_by_chance: StoredChance
     largest_first_by_chance: StoredChance
     knows_positions: bool | None
@@ -51,11 +49,9 @@ def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
     rows = []
     for head, share in enumerate(explained.tolist()):
         low, high = interval(shares(file_weights(windows.files), profiles[:, head], squares[:, head]))
-        peak = int(offsets[np.argmax(profiles[:, head].mean(axis=0))])
-        rows.append(DistanceRow(layer=head // n_head, head=head % n_head, share=share, low=low, high=high, peak=peak))
+        rows.append(DistanceRow(layer=head // n_head, head=head % n_head, share=share, low=low, high=high))
     metrics = DistanceMetrics(
         heads=rows,
-        reach=int(offsets.max()) + 1,
         largest_by_chance=_by_chance(heads, len(offsets), queries),
         largest_first_by_chance=_by_chance(n_head, len(offsets), queries),
         knows_positions=_knows_positions(inputs, run),

@@ -17,7 +17,6 @@ from generators.maths.channels import (
     most_layers_by_chance,
     muted_at,
     muted_channel,
-    ratio_to_runner_up,
 )
 from generators.maths.ranks import pearson
 from generators.maths.resampling import pearson_of, resample_items
@@ -67,7 +66,6 @@ class GainsMetrics(TypedDict):
     muted_channel: MutedChannel | None
     ln2_channel: Ranks | None
     n_channels: int
-    n_layers: int
     chance: GainsChances
     intervals: GainsIntervals
 
@@ -77,7 +75,6 @@ class NormRow(TypedDict):
     layer: int
     correlation: float | None
     top_channels: list[int] | None
-    ratio_to_runner_up: float | None
 
 
 def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
@@ -100,7 +97,6 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
         muted_channel=muted_channel(gains["ln2"]),
         ln2_channel=None if found["ln2"] is None else _ranks(found["ln2"]["channel"], std, weights),
         n_channels=len(first),
-        n_layers=inputs.architecture.n_layer,
         chance=_chance(gains, weights),
         intervals={"dials_down": _interval(std, gains["ln1"].get(0))},
     )
@@ -130,7 +126,6 @@ def _describe(norm: Norm, layer: int, gain: Float[Array, " d"], std: Float[Array
         "layer": layer,
         "correlation": None if std is None else log_correlation(std, gain),
         "top_channels": [int(channel) for channel in top] if np.ptp(gain) else None,
-        "ratio_to_runner_up": ratio_to_runner_up(gain),
     }
 
 

@@ -20,19 +20,15 @@ LONGEST = 256
 NEAREST = 16  # tokens back; closer ones are where heads look by distance alone
 APART = 4  # smallest gap between the null's distances and those of copying
 FEWEST_SEQUENCES = 2  # minimum sequences for silencing sets of heads
-SILENCED = 24  # heads at most, those that look most at the previous token first
+SILENCED = 24  # heads at most
 SETS = 99  # random sets of other heads
-PASSES = 3 * SEQUENCES + 2 * SILENCED * FEW_SEQUENCES + SETS * FEWEST_SEQUENCES
+PASSES = 3 * SEQUENCES + (SILENCED + 1) * FEW_SEQUENCES + SETS * FEWEST_SEQUENCES
 FEWEST_DISTANCES = 99
 SHORTEST = 24  # tokens per half
 
 
 class InductionHeadRow(TypedDict):
-    """One head on the second half: attention to what followed the same token before, to that token, and to the last.
-
-    `drop` is the share of the best copying head's attention that is lost while this head is silenced, for heads in
-    front of it that were.
-    """
+    """One head on the second half: attention to what followed the same token, to that token, and to the last."""
 
     layer: int
     head: int
@@ -41,7 +37,6 @@ class InductionHeadRow(TypedDict):
     high: float
     duplicate: float
     previous: float
-    drop: float | None
 
 
 class Feeding(TypedDict):
@@ -101,7 +96,7 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
     ids, begins, half = sequences(run, arch.n_ctx)
     looks = _looks(run, ids, begins, half)
     best = int(np.argmax(looks["copying"].mean(axis=0)))
-    drops, feeding = _feeding(run, ids[:FEW_SEQUENCES], begins, half, looks, best)
+    feeding = _feeding(run, ids[:FEW_SEQUENCES], begins, half, looks, best)
     copying = [mean_over_windows(head, np.arange(len(ids))) for head in looks["copying"].T]
     rows = [
         InductionHeadRow(
@@ -112,7 +107,6 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
             high=mean["high"],
             duplicate=float(looks["duplicate"][:, index].mean()),
             previous=float(looks["previous"][:, index].mean()),
-            drop=drops.get(index),
         )
         for index, mean in enumerate(copying)
     ]
@@ -133,7 +127,7 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
         ),
     )
     table = table_of("Heads on random tokens seen twice", InductionHeadRow, rows)
-    return Measurements(metrics, {"heads": table}, {"by_distance": looks["by_distance"].astype(np.float32)})
+    return Measurements(metrics, {"heads": table})
 
 
 def sequences(run: Run, n_ctx: int | None) -> tuple[Int[Array, "sequences n"], int, int]:
@@ -184,14 +178,14 @@ def _feeding(
     half: int,
     looks: dict[str, Array],
     best: int,
-) -> tuple[dict[int, float], Feeding | None]:
-    """Silence heads in front of the copying head; return what single ones take from it, and what feeders do."""
+) -> Feeding | None:
+    """Silence heads in front of the copying head; return what feeders take from it; None where there are none."""
     n_head = run.architecture.n_head
     layer = best // n_head
     previous, before = looks["previous"].mean(axis=0), looks["copying"][: len(ids), best]
     front = sorted(range(layer * n_head), key=lambda index: -previous[index])
     if not front:
-        return {}, None
+        return None
 
     def lost(heads: Sequence[int], few: int) -> tuple[float, float, float]:
         with ExitStack() as silenced:
@@ -200,13 +194,11 @@ def _feeding(
             left = _looks(run, ids[:few], begins, half, layer)["copying"][:, best]
         return ratio_over_windows(before[:few] - left, before[:few], np.arange(few))
 
-    alone = front[: run.affordable(SILENCED, ids.shape[1], len(ids))]
-    drops = {index: lost([index], len(ids))[0] for index in alone}
     feeders = [index for index in front if previous[index] >= previous[front[0]] / 2]
     others = [index for index in front if index not in feeders]
     drop, low, high = lost(feeders, len(ids))
     sets = run.affordable(SETS, ids.shape[1], FEWEST_SEQUENCES)
-    feeding = Feeding(
+    return Feeding(
         heads=[f"L{index // n_head}H{index % n_head}" for index in feeders],
         strongest=float(previous[front[0]]),
         drop=drop,
@@ -214,7 +206,6 @@ def _feeding(
         high=high,
         others=[lost(one, min(FEWEST_SEQUENCES, len(ids)))[0] for one in _sets(others, len(feeders), sets)],
     )
-    return drops, feeding
 
 
 def _sets(heads: list[int], size: int, most: int) -> list[list[int]]:

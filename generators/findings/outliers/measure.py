@@ -9,7 +9,7 @@ from generators.findings.outliers.clump import crowding, find_clump, scattered_c
 from generators.findings.outliers.ends import Ends, OutlierLists, TokenPlaces, outlier_lists
 from generators.findings.outliers.members import ClumpMetrics, InPositions, in_positions
 from generators.findings.outliers.tokens import OutlierTokens
-from generators.findings.outliers.untrained import Candidates, KnownUnused
+from generators.findings.outliers.untrained import KnownUnused
 from generators.findings.sizes import check_tokens, nonconstant_positions
 from generators.findings.token_cells import names
 from generators.maths.blocks import norms
@@ -20,7 +20,6 @@ DRAWN = 8192  # tokens drawn by norm
 
 class Norms(TypedDict):
     mean: float
-    std: float
     min: float
     max: float
 
@@ -42,7 +41,6 @@ class OutliersMetrics(TypedDict):
     clump: ClumpMetrics | None
     in_positions: InPositions | None
     known_unused: KnownUnused | None
-    candidates: Candidates | None
     n_tokens: int
     frequency_channel: int | None
     lists: OutlierLists
@@ -68,16 +66,13 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     lists, listed = outlier_lists(tokens, channel)
     places = TokenPlaces(tokens, clump, channel, known)
     metrics = OutliersMetrics(
-        norm=Norms(
-            mean=float(lengths.mean()), std=float(lengths.std()), min=float(lengths.min()), max=float(lengths.max())
-        ),
+        norm=Norms(mean=float(lengths.mean()), min=float(lengths.min()), max=float(lengths.max())),
         typical_distance=crowd.typical,
         crowded=int(crowd.crowded.sum()),
         ends=places.ends(),
         clump=None if clump is None else members.describe(clump, tokens.vocabulary),
         in_positions=None if clump is None else in_positions(tokens, clump, nonconstant_positions(inputs.weights)),
         known_unused=None if counts is None else untrained.known_unused(counts, clump),
-        candidates=None if indicator is None else untrained.candidates(indicator, tokens.vocabulary),
         n_tokens=len(E),
         frequency_channel=channel,
         lists=lists,

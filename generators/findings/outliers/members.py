@@ -1,5 +1,3 @@
-from collections import Counter
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -25,9 +23,6 @@ class NamedUnused(TypedDict):
 class ClumpMetrics(TypedDict):
     size: int
     radius: float
-    within_twice_the_radius: int
-    centre_norm: float
-    groups: dict[str, int] | None
     named_unused: NamedUnused | None
     members: list[int]
 
@@ -55,8 +50,6 @@ def describe(clump: Clump, vocabulary: Vocabulary | None) -> ClumpMetrics:
         ClumpMetrics,
         clump,
         size=len(members),
-        centre_norm=float(np.linalg.norm(clump.centre)),
-        groups=None if vocabulary is None else dict(Counter(vocabulary.groups[i] for i in members).most_common()),
         named_unused=None
         if unused is None
         else NamedUnused(tokens=len(unused), in_clump=len(unused.intersection(members))),

@@ -3,7 +3,6 @@
 Candidates follow Land and Bartolo, "Fishing for Magikarp" (2024).
 """
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,6 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Table, table_of
 from generators.findings.outliers.clump import Clump
 from generators.findings.outliers.tokens import OutlierTokens
@@ -20,30 +18,18 @@ from generators.findings.token_cells import COLUMNS
 CANDIDATE_SHARE = 0.02  # share of the vocabulary that counts as candidates for under-trained tokens
 MOST_CANDIDATES = 200  # candidates in the table
 CONTAINING = 5  # longer tokens named per candidate
-APART = ("byte", "special", "unassigned")  # candidate groups counted but not listed
+APART = ("byte", "special", "unassigned")  # groups of candidates that are not listed
 
 
 class KnownUnused(TypedDict):
-    """How many tokens the training text never has, and how the clump fares against that.
+    """How many tokens the training text never has, and how many of them the clump holds.
 
-    `share` is the part of them that the clump holds, None without any; `largest_count_in_clump` is how often its most
-    frequent member occurs, None without a clump.
+    `largest_count_in_clump` is how often its most frequent member occurs, None without a clump.
     """
 
     count: int
     in_clump: int
-    share: float | None
-    others_in_clump: int
     largest_count_in_clump: int | None
-
-
-class Candidates(TypedDict):
-    """How many tokens look under-trained, by what; `counted_apart` are those of the groups that aren't listed."""
-
-    indicator: str
-    count: int
-    at_most: float
-    counted_apart: dict[str, int] | None
 
 
 @dataclass(frozen=True)
@@ -71,17 +57,6 @@ def distances(tokens: OutlierTokens, clump: Clump) -> Float[Array, " V"]:
     return 1 - np.divide(tokens.along(clump.centre), lengths, where=lengths > 0, out=np.zeros(len(lengths)))
 
 
-def candidates(found: Indicator, vocabulary: Vocabulary | None) -> Candidates:
-    ids = found.candidates.tolist()
-    groups = None if vocabulary is None else Counter(vocabulary.groups[i] for i in ids)
-    return {
-        "indicator": found.name,
-        "count": len(ids),
-        "at_most": float(found.values[ids[-1]]),
-        "counted_apart": None if groups is None else {group: groups[group] for group in APART},
-    }
-
-
 def candidate_table(found: Indicator, tokens: OutlierTokens, counts: Int[Array, " V"] | None) -> Table:
     vocabulary = tokens.vocabulary
     ids = [i for i in found.candidates.tolist() if vocabulary is None or vocabulary.groups[i] not in APART]
@@ -100,14 +75,10 @@ def candidate_table(found: Indicator, tokens: OutlierTokens, counts: Int[Array, 
 
 
 def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
-    unused = int((counts == 0).sum())
     inside = counts[[] if clump is None else clump.members]
-    held = int((inside == 0).sum())
     return {
-        "count": unused,
-        "in_clump": held,
-        "share": held / unused if unused else None,
-        "others_in_clump": len(inside) - held,
+        "count": int((counts == 0).sum()),
+        "in_clump": int((inside == 0).sum()),
         "largest_count_in_clump": int(inside.max()) if len(inside) else None,
     }
 

@@ -1,5 +1,3 @@
-from dataclasses import dataclass, field
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -40,29 +38,12 @@ class ChannelCost(TypedDict):
     others: list[float]
 
 
-@dataclass(kw_only=True)
-class PositionSums(PositionMeans):
-    squares: Float[Array, " d"] = field(init=False)  # summed over windows and the positions compared
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.squares = np.zeros(self.d)
-
-    def add_window(self, window: int, state: Float[Array, "n d"]) -> None:
-        self.squares += np.einsum("nd,nd->d", state[self.text], state[self.text], dtype=np.float64)
-
-    def variances(self) -> Float[Array, " d"]:
-        curve = self.curve()
-        return self.squares / (len(self.folds) * len(curve)) - curve.mean(axis=0) ** 2
-
-
 class LineRow(TypedDict):
     """The curve at one depth: `layer` i is what block i is given, the last is what the model returns.
 
     `line_share` is that of the curve's variance in its first component, `r` and `r_log` the |correlation| of that
-    component with the position and with its logarithm. `channel` holds the largest share of the curve's variance,
-    `participation` is how many channels hold it, by their shares squared; `of_channel` is which share of that
-    channel's variance lies between positions. Gains are those of the next two norms there, over the median |gain|.
+    component with the position and with its logarithm. `channel` holds the largest share of the curve's variance.
+    Gains are those of the next two norms there, over the median |gain|.
     """
 
     layer: int
@@ -76,8 +57,6 @@ class LineRow(TypedDict):
     channel_share: float
     channel_low: float
     channel_high: float
-    participation: float
-    of_channel: float
     ln1_gain: float | None
     ln2_gain: float | None
 
@@ -100,7 +79,7 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
     n = windows.ids.shape[1]
     text, folds = running.text_columns(windows), running.folds_of(windows.files)
-    stages = [PositionSums(folds=folds, n=n, d=d, text=text) for _ in range(n_layer + 1)]
+    stages = [PositionMeans(folds=folds, n=n, d=d, text=text) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     rows = [_row(layer, sums, inputs.weights if layer < n_layer else {}) for layer, sums in enumerate(stages)]
     middle = n_layer // 2
@@ -119,7 +98,7 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
     return Measurements(metrics, {"line": table}, {"scores": points, "positions": positions})
 
 
-def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
+def _row(layer: int, sums: PositionMeans, weights: Weights) -> LineRow:
     curve = sums.curve()
     shares = channel_shares(curve)
     channel = int(np.argmax(shares))
@@ -130,7 +109,6 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
     channel_low, channel_high = sums.interval(channel_share, lambda fold: channel_shares(without[fold])[channel])
     positions = np.arange(float(sums.n))[sums.text]
     even, odd = sums.halves()
-    total = float(sums.variances()[channel])
     return LineRow(
         layer=layer,
         line_share=line,
@@ -143,8 +121,6 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
         channel_share=channel_share,
         channel_low=channel_low,
         channel_high=channel_high,
-        participation=float(1 / np.sum(shares**2)) if shares.any() else 0.0,
-        of_channel=float(curve[:, channel].var()) / total if total > 0 else 0.0,
         ln1_gain=_gain(weights, f"blocks.{layer}.ln1.gain", channel),
         ln2_gain=_gain(weights, f"blocks.{layer}.ln2.gain", channel),
     )

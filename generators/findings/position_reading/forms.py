@@ -8,10 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators.maths import turning
 from generators.maths.rotations import frames
 
-LEAST_TURNS = 0.6  # turns in the main plane that give a curve a direction: a parabola makes half a turn
 Forms = Float[Array, "*draws heads k k"]
 # Queries and keys of all heads with gains folded in, stream side first.
 Heads = tuple[Float[Array, "heads d d_head"], Float[Array, "heads d d_head"]]
@@ -96,11 +94,6 @@ def _energy(
     M = moments[:, None]
     products = (forms @ M) * (M @ forms)  # tr(B M B^T M) is the sum of these
     return np.clip(products.sum(axis=(-2, -1)), 0, None)
-
-
-def net_turns(scores: Float[Array, "rows k"]) -> float:
-    """Return how often the curve goes round its mean in the two leading components; negative the other way round."""
-    return float(turning.angle_steps(scores[:, :2]).sum()) / turning.FULL_TURN
 
 
 def profiles(

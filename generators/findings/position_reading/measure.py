@@ -33,8 +33,6 @@ class HeadReading(TypedDict):
 
 class MainPlane(TypedDict):
     share: float
-    turns: float
-    tokens_per_turn: float | None
 
 
 class ReadingEffects(TypedDict):
@@ -67,8 +65,6 @@ class PositionReadingMetrics(TypedDict):
     rotation: float
     chance: ReadingChances
     intervals: ReadingIntervals
-    rows_without_outliers: list[int]
-    causal: bool
     n_heads: int
 
 
@@ -78,7 +74,7 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
     Biases of queries and keys are left out: they add the same to all keys of a query, or to a key for all queries.
     """
     weights, architecture = InStream(inputs.weights), inputs.architecture
-    P, run = _curve(weights, architecture)
+    P = _curve(weights, architecture)
     key_heads = architecture.n_kv_head or architecture.n_head
     queries = _by_head(weights, architecture, "blocks.0.attn.q", architecture.n_head)
     keys = _by_head(weights, architecture, "blocks.0.attn.k", key_heads)
@@ -91,32 +87,24 @@ def measure(inputs: Inputs) -> Measurements[PositionReadingMetrics]:
     c = forms.on_curve(raw, lengths)
     if not forms.plane_energy(c).any():
         raise NotApplicableError("Queries or keys of layer 0 are all zeros, or blind to the main plane of P.")
-    turns = abs(forms.net_turns(leading.values))
     effects = forms.effects(c)
     reach = max(1, len(P) // 4)
-    offsets = np.arange(0 if architecture.causal else -reach, reach + 1, dtype=np.int32)
+    offsets = np.arange(0 if architecture.causal else -reach, reach + 1)
     profiles = forms.profiles(raw, leading.values, offsets)
     metrics = PositionReadingMetrics(
         heads=_described(c, offsets[profiles.argmax(axis=1)]),
-        plane={
-            "share": float(np.sum(lengths[:2] ** 2)) / leading.energy,
-            "turns": turns,
-            "tokens_per_turn": (len(P) - 1) / turns if turns >= forms.LEAST_TURNS else None,
-        },
+        plane={"share": float(np.sum(lengths[:2] ** 2)) / leading.energy},
         effects={"times_median": finite(effects[0]), "in_plane": float(effects[1])},
         rotation=float(forms.rotation_energy(c).sum() / forms.plane_energy(c).sum()),
         chance=_chance(heads, lengths),
         intervals=_intervals(raw, leading.values, effects),
-        rows_without_outliers=[run.start, run.stop - 1],
-        causal=architecture.causal,
         n_heads=architecture.n_head,
     )
-    arrays = {"profile_offsets": offsets, "profiles": profiles.astype(np.float32)}
     title = "How each head of layer 0 reads the position curve"
-    return Measurements(metrics, {"heads": table_of(title, HeadReading, metrics["heads"])}, arrays)
+    return Measurements(metrics, {"heads": table_of(title, HeadReading, metrics["heads"])})
 
 
-def _curve(weights: Weights, architecture: Architecture) -> tuple[Float[Array, "rows d"], slice]:
+def _curve(weights: Weights, architecture: Architecture) -> Float[Array, "rows d"]:
     """Return the longest run of positions without an outlier, channels centred where a layer norm centres them."""
     check_positions(weights["position_embedding"])
     check_width(weights["position_embedding"], weights["blocks.0.attn.q"])
@@ -125,7 +113,7 @@ def _curve(weights: Weights, architecture: Architecture) -> tuple[Float[Array, "
         raise NotApplicableError("The rows of P are alike, all or all but the first: there is no curve to read.")
     run = curve.longest_run(len(P), curve.outlier_positions(P)[0])
     centred = architecture.norm == "layer" and bool(_gains(weights))
-    return (P[run] - P[run].mean(axis=1, keepdims=True) if centred else P[run]), run
+    return P[run] - P[run].mean(axis=1, keepdims=True) if centred else P[run]
 
 
 def _gains(weights: Weights) -> list[Float[Array, " d"]]:

@@ -13,10 +13,9 @@ from generators.findings.measured import Measurements, table_of
 from generators.findings.position_use import variants
 from generators.findings.position_use.variants import ChangedPositions, Kind
 from generators.findings.sizes import nonconstant_positions
-from generators.maths.curve import grouped, rows_apart
+from generators.maths.curve import grouped
 
-PASSES = 30  # approximate passes over all windows
-DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # group size and smoothing width of the curves drawn
+PASSES = 27  # approximate passes over all windows
 
 # Of models that rotate, these are GPT-J and CodeGen: no module of their own turns position ids into rotations.
 WITHIN = "This model rotates queries and keys within its attention layers, where positions can't be replaced."
@@ -24,32 +23,25 @@ FIXED = "Nothing in the positions of this model can be replaced while it runs."
 
 
 class Damage(TypedDict):
-    """What one change costs: in the unit of the loss, and as shares, with 95 % intervals over files.
+    """What one change costs: in the unit of the loss, and as shares.
 
-    `share` is that of what it costs to remove all rows but the first, `damage` that of removing all of them. Where
-    positions are no table the two are the same.
+    `share` is that of what it costs to remove all rows but the first, with its 95 % interval over files; `damage` is
+    that of removing all of them. Where positions are no table the two are the same.
     """
 
     kind: Kind
     amount: float | None
-    loss: float
     cost: float
-    cost_low: float
-    cost_high: float
     share: float
     share_low: float
     share_high: float
     damage: float
-    low: float
-    high: float
 
 
 class PositionUseMetrics(TypedDict):
     """Numbers by what was done to positions.
 
-    `removed` is what it costs to make all rows alike, `removed_but_first` all rows after the first, `first_removed`
-    only the first, which becomes the mean of the others (None where positions are no table). `outliers` are those
-    among the rows used, which `groups without outliers` leaves alone.
+    `removed` is what it costs to make all rows alike, `removed_but_first` all rows after the first.
     """
 
     positions: Literal["table", "rotary", "alibi"]
@@ -57,8 +49,6 @@ class PositionUseMetrics(TypedDict):
     base: running.WindowMean
     removed: running.WindowMean
     removed_but_first: running.WindowMean
-    first_removed: running.WindowMean | None
-    outliers: list[int]
     damages: list[Damage]
     ran: running.Ran
 
@@ -79,8 +69,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     costs = PositionCosts(run, loss, base, windows.files)
     lost = costs.of(np.zeros(m) if P is None else grouped(P[:m], m))
     lost_but_first = lost if P is None else costs.of(grouped(P[:m], m, (0,)))
-    first_lost = None if P is None else costs.of(np.vstack([P[1:m].mean(axis=0), P[1:m]]))
-    tried = list(variants.of_ids(m) if P is None else variants.of_table(P, m))
+    tried = variants.of_ids(m) if P is None else variants.of_table(P, m)
     damages = [damage(variant, costs, lost_but_first, lost) for variant in tried]
     metrics = PositionUseMetrics(
         positions=kind,
@@ -88,14 +77,10 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
         base=running.mean_over_windows(base, windows.files),
         removed=running.mean_over_windows(lost, windows.files),
         removed_but_first=running.mean_over_windows(lost_but_first, windows.files),
-        first_removed=None if first_lost is None else running.mean_over_windows(first_lost, windows.files),
-        outliers=[] if P is None else [row for row in rows_apart(P).tolist() if row < m],
         damages=damages,
         ran=running.ran(run, windows),
     )
-    title = "What each change of positions costs"
-    arrays = {} if P is None else _curves(P, tried, m)
-    return Measurements(metrics, {"damages": table_of(title, Damage, damages)}, arrays)
+    return Measurements(metrics, {"damages": table_of("What each change of positions costs", Damage, damages)})
 
 
 @dataclass(frozen=True)
@@ -119,34 +104,13 @@ def damage(
     lost: Float[Array, " windows"],
 ) -> Damage:
     changed = costs.of(variant.positions)
-    cost = running.mean_over_windows(changed, costs.files)
     share, share_low, share_high = running.ratio_over_windows(changed, lost_but_first, costs.files)
-    of_all, low, high = running.ratio_over_windows(changed, lost, costs.files)
     return Damage(
         kind=variant.kind,
         amount=variant.amount,
-        loss=float((changed + costs.base).mean()),
-        cost=cost["mean"],
-        cost_low=cost["low"],
-        cost_high=cost["high"],
+        cost=running.mean_over_windows(changed, costs.files)["mean"],
         share=share,
         share_low=share_low,
         share_high=share_high,
-        damage=of_all,
-        low=low,
-        high=high,
+        damage=running.ratio_over_windows(changed, lost, costs.files)[0],
     )
-
-
-def _curves(P: Float[Array, "n d"], tried: list[ChangedPositions], m: int) -> dict[str, Array]:
-    mean, directions = P[1:].mean(axis=0), variants.principal_directions(P[1:])[:3]
-    drawn = {"as it is": P[:m]}
-    for variant in tried:
-        if (variant.kind, variant.amount) in (("groups", DRAWN_GROUP), ("smoothed", DRAWN_WIDTH)):
-            drawn[variant.kind] = variant.positions
-    if len(directions) < 3:
-        return {}
-    return {
-        "curves": np.stack([(rows[1:] - mean) @ directions.T for rows in drawn.values()]).astype(np.float32),
-        "curve_names": np.array(list(drawn), np.str_),
-    }

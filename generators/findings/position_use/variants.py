@@ -7,15 +7,13 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.findings.running import GROUP
-from generators.maths.curve import grouped, rows_apart
+from generators.maths.curve import grouped
 
 Kind = Literal[
     "groups",
-    "groups without outliers",
     "smoothed",
     "components",
     "strongest",
-    "weakest",
     "permuted",
     "random groups",
     "random directions",
@@ -26,7 +24,6 @@ GROUPS = (2, 5, 10, 20, 50, 100)  # positions per group
 WIDTHS = (1, 2, 4, 8, 16)  # standard deviations of a Gaussian, in positions
 COMPONENTS = (1, 2, 3, 5, 10, 30)
 PERCENTS = (10, 25, 50)  # percent of the channels
-WEAKEST = 50
 # Nulls are drawn only for the settings that claims use.
 CLAIM_WIDTH, CLAIM_COMPONENTS, CLAIM_PERCENT = 1, 3, 50
 SEED = 20230411
@@ -55,11 +52,8 @@ def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
     order = np.argsort(P[1:].std(axis=0), kind="stable")[::-1]
     for percent in PERCENTS:
         yield ChangedPositions("strongest", percent, with_channels(used, order[: _share(percent, len(order))]))
-    yield ChangedPositions("weakest", WEAKEST, with_channels(used, order[-_share(WEAKEST, len(order)) :]))
     yield ChangedPositions("permuted", None, used[rng.permutation(m)])
     if m > GROUP:
-        apart = rows_apart(P)
-        yield ChangedPositions("groups without outliers", GROUP, grouped(used, GROUP, apart[apart < m]))
         yield ChangedPositions("random groups", GROUP, in_random_groups(used, rng, FIRST))
     random = np.linalg.qr(rng.standard_normal((P.shape[1], CLAIM_COMPONENTS)))[0].T
     yield ChangedPositions("random directions", CLAIM_COMPONENTS, projected(used, mean, random))

@@ -12,7 +12,6 @@ from generators.maths.ranks import spearman
 
 WINDOWS = 128
 PLACES = 24  # seeded random positions per window
-REMOVED = (1, 3, 5)  # channels, those with the largest shares first
 SHOWN = 8  # channels by layer, in the table and the figure
 ALIKE = 0.03  # smallest mean cosine for which shares are meaningful
 
@@ -20,8 +19,7 @@ ALIKE = 0.03  # smallest mean cosine for which shares are meaningful
 class RogueRow(TypedDict):
     """The stream at one depth: mean cosine of states at different places, and what makes it.
 
-    `channel` has the largest `share` of the mean cosine. `without_...` are mean cosines after removing the 1, 3 and 5
-    channels with the largest shares; `isoscore` is 1 for states that spread alike in all directions, 0 on a line.
+    `channel` has the largest `share` of the mean cosine; `without_1` is what the mean cosine is without it.
     """
 
     layer: int
@@ -31,10 +29,6 @@ class RogueRow(TypedDict):
     low: float
     high: float
     without_1: float
-    without_3: float
-    without_5: float
-    isoscore: float
-    isoscore_without_5: float
 
 
 class RankOfChannel(TypedDict):
@@ -117,29 +111,12 @@ def _unit(states: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
     return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths > 0)
 
 
-def isoscore(states: Float[Array, "n d"]) -> float:
-    """Return how evenly states spread over directions, from 0 (a line) to 1.
-
-    Source: Rudman et al., "IsoScore: Measuring the Uniformity of Embedding Space Utilization" (Findings of ACL 2022).
-    """
-    exact = np.asarray(states, np.float64)
-    variances = np.clip(np.linalg.eigvalsh(np.atleast_2d(np.cov(exact.T))), 0, None)
-    d, length = len(variances), float(np.linalg.norm(variances))
-    if d < 2 or not length:
-        return 0.0
-    apart = np.linalg.norm(np.sqrt(d) * variances / length - 1)
-    defect = apart / np.sqrt(2 * (d - np.sqrt(d)))
-    used = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
-    return float((d * used - 1) / (d - 1))
-
-
 def _row(
     layer: int, states: Float[Array, "windows places d"], files: Int[Array, " windows"]
 ) -> tuple[RogueRow, Float[Array, " d"]]:
     flat = states.reshape(-1, states.shape[-1])
     mean, parts = mean_cosine(flat)
-    order = np.argsort(-parts, kind="stable")
-    channel = int(order[0])
+    channel = int(np.argmax(parts))
     unit = _unit(states)
     sums, squares = unit.sum(axis=1), np.sum(unit**2, axis=1)
 
@@ -149,7 +126,6 @@ def _row(
         return np.divide(parts[:, channel], wholes, out=np.zeros_like(wholes), where=wholes > 0)
 
     low, high = interval_over_windows(resampled_share, files)
-    less = [mean_cosine(np.delete(flat, order[:count], axis=1))[0] for count in REMOVED]
     row = RogueRow(
         layer=layer,
         mean_cosine=mean,
@@ -157,11 +133,7 @@ def _row(
         share=float(parts[channel]) / mean if mean > 0 else 0.0,
         low=low,
         high=high,
-        without_1=less[0],
-        without_3=less[1],
-        without_5=less[2],
-        isoscore=isoscore(flat),
-        isoscore_without_5=isoscore(np.delete(flat, order[: REMOVED[-1]], axis=1)),
+        without_1=mean_cosine(np.delete(flat, channel, axis=1))[0],
     )
     return row, parts / mean if mean > 0 else np.zeros_like(parts)
 

@@ -1,7 +1,6 @@
 """Rotary use: which of its rotations does a model need, and which heads need fast ones?
 
-Asked by Barbero et al., "Round and round we go! What makes rotary positional encodings useful?" (2024), and of
-outliers by Jonasson, "Rotary outliers and rotary offset features in large language models" (2025, arXiv 2503.01832).
+Asked by Barbero et al., "Round and round we go! What makes rotary positional encodings useful?" (2024).
 """
 
 from generators.findings import positional

@@ -18,20 +18,10 @@ Lengths = Float[Array, "layers windows heads pairs"]
 
 
 class LengthRow(TypedDict):
-    """Mean length of a pair in queries, keys and values over all heads, and its share of query times key."""
+    """A pair's share of query length times key length, a mean over heads."""
 
     pair: int
-    period: float
-    query: float
-    key: float
-    value: float
     share: float
-
-
-class LayerLengthRow(TypedDict):
-    layer: int
-    slow_share: float
-    longest_pair: int
 
 
 class PairLengths(TypedDict):
@@ -43,7 +33,6 @@ class PairLengths(TypedDict):
     values_slow_share: float
     by_chance: StoredChance
     pairs: list[LengthRow]
-    layers: list[LayerLengthRow]
 
 
 def pair_lengths(
@@ -61,21 +50,12 @@ def pair_lengths(
     whole = np.maximum(products.sum(axis=-1, keepdims=True), np.finfo(np.float32).tiny)
     shares = (products / whole).mean(axis=3)  # of heads that share keys
     slow = slice(len(order) // 2, None)
-    by_layer = shares.mean(axis=(1, 2))
-    periods = next(iter(turning.values())).periods
-    means = [each.mean(axis=(0, 1, 2)) for each in (queries, keys, values, shares)]
+    of_values, of_pairs = (each.mean(axis=(0, 1, 2)) for each in (values, shares))
     return PairLengths(
         slow_share=running.mean_over_windows(shares[..., slow].sum(axis=-1).mean(axis=(0, 2)), windows.files),
-        values_slow_share=float(means[2][slow].sum() / means[2].sum()),
+        values_slow_share=float(of_values[slow].sum() / of_values.sum()),
         by_chance=drawn("pairs exchanged within heads", exchanged(shares.mean(axis=1), slow)),
-        pairs=[
-            LengthRow(pair=pair, period=periods[pair], query=q, key=k, value=v, share=share)
-            for pair, (q, k, v, share) in zip(order, np.array(means).T.tolist(), strict=True)
-        ],
-        layers=[
-            LayerLengthRow(layer=layer, slow_share=float(share[slow].sum()), longest_pair=order[int(share.argmax())])
-            for layer, share in zip(turning, by_layer, strict=True)
-        ],
+        pairs=[LengthRow(pair=pair, share=share) for pair, share in zip(order, of_pairs.tolist(), strict=True)],
     )
 
 

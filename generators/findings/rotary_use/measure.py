@@ -17,11 +17,9 @@ from generators.findings.nulls import RESAMPLES, drawn, drawn_until_known
 from generators.findings.positional import NO_ROTATIONS, queries_and_keys, scoring
 from generators.findings.rotary_use.lengths import (
     LONGEST_WINDOWS,
-    LayerLengthRow,
     LengthRow,
     PairLengths,
     channels_of,
-    lengths,
     pair_lengths,
 )
 from generators.maths.kernels import attention
@@ -39,7 +37,6 @@ FEWEST_SETS = 400  # distinct sets needed; with fewer, most would be drawn
 RANDOM_PASSES = (2 * FEWEST_FOR_PERCENTILE + 6 * SETS + STEPS) * PAIRED_WINDOWS
 PASSES = 18 * WINDOWS + RANDOM_PASSES + LONGEST_WINDOWS
 PERMUTATIONS = 999  # permutations of heads within their layers
-OUTLIER = 3.0  # multiple of the median length of a head's pairs
 
 REACH = 64  # offsets
 CLOSE = 0.01  # largest mean |difference| in a query's attention for a match with the model
@@ -56,20 +53,12 @@ class TurningRow(TypedDict):
 
 
 class RotaryHeadRow(TypedDict):
-    """One head: attention to the previous and the first token, the fast half's share of its scores, its longest pair.
-
-    `longest_ratio` is the mean length of queries times keys in that pair over the median pair, `longest_turns` how
-    often the pair goes round within a window.
-    """
+    """One head: attention to the previous token, and the fast half's share of its scores."""
 
     layer: int
     head: int
     previous: float
-    first: float
     fast_share: float
-    longest_pair: int
-    longest_ratio: float
-    longest_turns: float
 
 
 class FastHeads(TypedDict):
@@ -81,32 +70,16 @@ class FastHeads(TypedDict):
     by_chance: StoredChance
 
 
-class OutlierPairs(TypedDict):
-    """Heads with a pair three times as long as their median pair, and how many of these pairs make less than a turn.
-
-    `slow_pairs` is the share of all pairs that do; `sink_rho` the rank correlation over heads of the longest pair's
-    ratio with attention to the first token.
-    """
-
-    heads: int
-    slow: int
-    slow_pairs: float
-    sink_rho: float | None
-
-
 class RotaryUseMetrics(TypedDict):
     """Numbers by how many pairs turn; `stopped` is what it costs to stop all of them."""
 
     pairs: int
-    unit: str
-    base: running.WindowMean
     stopped: running.WindowMean
     damages: list[TurningRow]
     quarter_by_chance: StoredChance | None
     half_by_chance: StoredChance | None
     heads: list[RotaryHeadRow] | None
     fast_heads: FastHeads | None
-    outlier_pairs: OutlierPairs | None
     lengths: PairLengths | None
     ran: running.Ran
 
@@ -139,38 +112,30 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
         chances[turning] = drawn_until_known("random pairs", found, "at most") if enough_sets else None
         values = [float(value) for value in (np.median(found), found.min(), found.max())]
         rows.append(TurningRow(which="random", turning=turning, damage=values[0], low=values[1], high=values[2]))
-    heads = pairs_of_heads(inputs, run, windows.ids[:HEAD_WINDOWS], order)
-    head_rows, shares = (None, None) if heads is None else heads
+    heads = pairs_of_heads(inputs, run, windows.ids[:HEAD_WINDOWS], order[: len(order) // 2])
     metrics = RotaryUseMetrics(
         pairs=len(order),
-        unit=many.unit,
-        base=running.mean_over_windows(many.base, windows.files),
         stopped=running.mean_over_windows(many.lost, windows.files),
         damages=rows,
         quarter_by_chance=chances[three_quarters(len(order))],
         half_by_chance=chances[len(order) // 2],
-        heads=head_rows,
-        fast_heads=None if head_rows is None else _fast_heads(head_rows),
-        outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, windows.ids.shape[1]),
+        heads=heads,
+        fast_heads=None if heads is None else _fast_heads(heads),
         lengths=pair_lengths(run, running.first_windows(windows, LONGEST_WINDOWS), arch.rotary, order),
         ran=running.ran(run, windows),
     )
     tables = {"damages": table_of("What it costs if only some pairs turn", TurningRow, rows)}
     if (long := metrics["lengths"]) is not None:
         tables["lengths"] = table_of("Mean length of each pair", LengthRow, long["pairs"])
-        tables["lengths_by_layer"] = table_of("Length in the slower pairs by layer", LayerLengthRow, long["layers"])
-    arrays = {}
-    if head_rows is not None and shares is not None:
-        title = "Heads and the pairs that they use"
-        tables["heads"] = table_of(title, RotaryHeadRow, head_rows)
-        arrays = {"shares": shares[:, order].astype(np.float32)}
-    return Measurements(metrics, tables, arrays)
+    if heads is not None:
+        tables["heads"] = table_of("Heads and the pairs that they use", RotaryHeadRow, heads)
+    return Measurements(metrics, tables)
 
 
 class _Turning:
     def __init__(self, run: Run, windows: Windows) -> None:
         self._run, self._loss, self.files = run, run.loss(windows), windows.files
-        self.unit, self.base = self._loss.unit, self._loss.per_window()
+        self.base = self._loss.per_window()
         self.lost = self._extra([])
 
     def _extra(self, turning: Sequence[int]) -> Float[Array, " windows"]:
@@ -205,28 +170,6 @@ def _random_sets(pairs: int, turning: int) -> Iterator[tuple[int, ...]]:
             yield one
 
 
-def _head_rows(inputs: Inputs, order: list[int], n: int, *by_head: Float[Array, "heads ..."]) -> list[RotaryHeadRow]:
-    """Return rows of heads from shares and lengths of their pairs, and attention to the previous and first token."""
-    n_head, fast = inputs.architecture.n_head, order[: len(order) // 2]
-    rows = []
-    for index, (shares, long, previous, first) in enumerate(zip(*by_head, strict=True)):
-        rotation = inputs.architecture.rotary[index // n_head]
-        pair, typical = int(np.argmax(long)), float(np.median(long))
-        rows.append(
-            RotaryHeadRow(
-                layer=index // n_head,
-                head=index % n_head,
-                previous=float(previous),
-                first=float(first),
-                fast_share=float(shares[fast].sum()),
-                longest_pair=pair,
-                longest_ratio=float(long[pair]) / typical if typical > 0 else 0.0,
-                longest_turns=0.0 if rotation is None else n / rotation.periods[pair],
-            )
-        )
-    return rows
-
-
 def _fast_heads(rows: list[RotaryHeadRow]) -> FastHeads | None:
     previous, fast = np.array([row["previous"] for row in rows]), np.array([row["fast_share"] for row in rows])
     rho = spearman(previous, fast)
@@ -249,22 +192,10 @@ def within(layers: Array, rng: np.random.Generator) -> Array:
     return order
 
 
-def _outlier_pairs(rows: list[RotaryHeadRow], inputs: Inputs, n: int) -> OutlierPairs:
-    with_outlier = [row for row in rows if row["longest_ratio"] >= OUTLIER]
-    periods = [period for rotation in inputs.architecture.rotary if rotation for period in rotation.periods]
-    ratios, first = np.array([row["longest_ratio"] for row in rows]), np.array([row["first"] for row in rows])
-    return OutlierPairs(
-        heads=len(with_outlier),
-        slow=sum(row["longest_turns"] < 1 for row in with_outlier),
-        slow_pairs=float(np.mean([period > n for period in periods])),
-        sink_rho=spearman(ratios, first),
-    )
-
-
 def pairs_of_heads(
-    inputs: Inputs, run: Run, ids: Int[Array, "windows n"], order: list[int]
-) -> tuple[list[RotaryHeadRow], Float[Array, "heads pairs"]] | None:
-    """Return rows of all heads and each pair's share of their scores.
+    inputs: Inputs, run: Run, ids: Int[Array, "windows n"], fast: list[int]
+) -> list[RotaryHeadRow] | None:
+    """Return rows of all heads, with the share of their scores from `fast` pairs.
 
     None where the weights don't give the queries and keys of the model.
     """
@@ -287,19 +218,23 @@ def pairs_of_heads(
 
     run.hidden_states(ids, see_states)
     run.attention(ids, see_attention)
-    shares, products = [], []
+    shares = []
     for layer in range(arch.n_layer):
         rotation = arch.rotary[layer]
         found = [queries_and_keys(weights, arch, rows, layer) for rows in streams[layer]]
         if rotation is None or not _are_the_models(found[0], inputs, layer, looks[layer, 0]):
             return None
         shares.append(np.mean([_score_shares(q, k, rotation) for q, k in found], axis=0))
-        products.append(np.mean([lengths(q, rotation) * lengths(k, rotation) for q, k in found], axis=0))
-    of_pairs = np.concatenate(shares), np.concatenate(products)
     previous = np.diagonal(looks, -1, -2, -1).mean(axis=(1, 3)).ravel()
-    # Queries near the beginning have few other tokens to look at.
-    first = looks[..., min(REACH, ids.shape[1] // 2) :, 0].mean(axis=(1, 3)).ravel()
-    return _head_rows(inputs, order, ids.shape[1], *of_pairs, previous, first), of_pairs[0]
+    return [
+        RotaryHeadRow(
+            layer=index // arch.n_head,
+            head=index % arch.n_head,
+            previous=float(look),
+            fast_share=float(of_pairs[fast].sum()),
+        )
+        for index, (of_pairs, look) in enumerate(zip(np.concatenate(shares), previous, strict=True))
+    ]
 
 
 def _are_the_models(

@@ -30,7 +30,6 @@ class RotationCheckMetrics(TypedDict):
     """`thetas` are the bases of unscaled rotations; `entropy` is that of the frequencies of the text's tokens."""
 
     thetas: list[float]
-    adjacent: bool
     unit: str
     own: running.WindowMean
     entropy: float
@@ -60,7 +59,6 @@ def measure(inputs: Inputs) -> Measurements[RotationCheckMetrics]:
     shares = np.unique(run.shipped.ids, return_counts=True)[1] / len(run.shipped.ids)
     metrics = RotationCheckMetrics(
         thetas=[theta for each in rotations if (theta := _theta(each)) is not None],
-        adjacent=rotations[0].adjacent,
         unit=loss.unit,
         own=running.mean_over_windows(own, windows.files),
         entropy=float(-(shares * np.log(shares)).sum()),

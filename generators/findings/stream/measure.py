@@ -14,11 +14,9 @@ from generators.maths.curve import explained_variance, principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.resampling import chance, jackknife
 from generators.maths.spectra import energy_share, right_singular_vectors, signed, subspace_size, variance_ratio
-from generators.maths.turning import look_back, offsets, planes, winding
 
 WINDOWS = 256
 COMPONENTS = 8
-LOOK_BACK = 10  # tokens back
 MLP_WINDOWS = 64
 ROTATIONS = 199  # rotations of one side, for the null of the incoherence
 SHIFTED_WINDOWS = 4
@@ -64,10 +62,8 @@ class MeanRemoved(TypedDict):
 class StageRow(TypedDict):
     """The stream at one depth: `layer` i is what block i is given, the last is what the model returns.
 
-    `share` is that of the variance between the positions compared (`text_columns`), `winding` how often the curve
-    goes round: the strongest plane's share x turns x steadiness; `look_back_gain` is of a rotation over predicting no
-    movement, ten tokens back, `in_P` the share of the curve's energy in the leading directions of P, `along_ones` the
-    mean squared cosine of states with the vector of ones, times d.
+    `share` is that of the variance between the positions compared (`text_columns`), `in_P` the share of the curve's
+    energy in the leading directions of P.
     """
 
     layer: int
@@ -78,13 +74,9 @@ class StageRow(TypedDict):
     ev3: float
     ev3_low: float
     ev3_high: float
-    winding: float
-    look_back_gain: float | None
     in_P: float | None
-    participation_ratio: float
     decoded: float
     incoherence: float
-    along_ones: float
 
 
 class AllOnes(TypedDict):
@@ -111,7 +103,6 @@ class StreamMetrics(TypedDict):
     middle: int
     incoherence_by_chance: Incoherence
     has_position_embedding: bool
-    chance_in_P: float | None
     all_ones: AllOnes
     mlps: list[MlpRow]
     mean_removed: MeanRemoved
@@ -142,7 +133,6 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         middle=middle,
         incoherence_by_chance=_chance(stages[middle]),
         has_position_embedding=P is not None,
-        chance_in_P=None if basis is None else basis.shape[1] / d,
         all_ones=_all_ones(stages[middle]),
         mlps=mlps,
         mean_removed=mean_removed(run, windows, *stages[0].mean()),
@@ -158,8 +148,7 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
 
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:
     curve = moments.curve()
-    found = principal_scores(curve, COMPONENTS)
-    scores, ratio = found.values, variance_ratio(curve)
+    scores, ratio = principal_scores(curve, COMPONENTS).values, variance_ratio(curve)
     share, ev3 = moments.share(), float(ratio[:3].sum())
     share_low, share_high = moments.interval(share, moments.share)
     ev3_low, ev3_high = moments.interval(ev3, lambda fold: explained_variance(moments.curve(fold)) or 0.0)
@@ -173,13 +162,9 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
         ev3=ev3,
         ev3_low=ev3_low,
         ev3_high=ev3_high,
-        winding=winding(planes(scores, found.energy)) if ev3 else 0.0,
-        look_back_gain=look_back(scores, LOOK_BACK).gain if ev3 and LOOK_BACK in offsets(len(curve)) else None,
         in_P=None if basis is None else energy_share((curve - curve.mean(axis=0)).T, basis),
-        participation_ratio=float(1 / np.sum(ratio**2)) if ev3 else 0.0,
         decoded=moments.decoded(),
         incoherence=_largest_cosine(*_sides(moments)),
-        along_ones=float(moments.along(np.ones((1, moments.d)))[0]),
     )
     return row, np.pad(scores[:, :3], ((0, 0), (0, max(0, 3 - scores.shape[1]))))
 

@@ -20,11 +20,6 @@ SIDES = (("positions", "tokens"), ("tokens", "positions"))
 NOTHING = 1e-12  # share of the tokens' energy below which their variance is rounding
 
 
-class EnergyShare(TypedDict):
-    uncentred: float
-    centred: float
-
-
 class FirstCapture(TypedDict):
     """How much of E's strongest direction P's top directions capture, and what the tokens' mean has to do with it.
 
@@ -69,7 +64,6 @@ class SubspacesMetrics(TypedDict):
     capture: list[float]
     capture_head: float
     capture_tail: float
-    token_energy_share: EnergyShare
     position_energy_in_tail: float
     token_energy_in_tail: float
     chance_in_tail: float
@@ -77,7 +71,6 @@ class SubspacesMetrics(TypedDict):
     first_capture: FirstCapture
     chance: SubspacesChances
     intervals: SubspacesIntervals
-    n_channels: int
 
 
 def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
@@ -108,10 +101,6 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
         capture=capture.tolist(),
         capture_head=float(capture[:tail].mean()),
         capture_tail=float(capture[-tail:].mean()),
-        token_energy_share={
-            "uncentred": float(np.trace(top @ total @ top.T) / energy.sum()),
-            "centred": float(np.trace(top @ centred @ top.T) / np.trace(centred)),
-        },
         position_energy_in_tail=float(np.sum((positions @ weak) ** 2) / np.sum(positions**2)),
         token_energy_in_tail=counted * float(np.sum((unused @ centred) * unused) / np.trace(centred)),
         chance_in_tail=tail / d,
@@ -125,7 +114,6 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
         },
         chance=_chance(positions, centred, spread, weak, unused, counted),
         intervals=_intervals(positions, centred, weak, _token_interval(E, mean, unused, counted)),
-        n_channels=d,
     )
     return Measurements(metrics, {"capture": _table(capture, k / d)})
 

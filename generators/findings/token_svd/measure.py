@@ -16,7 +16,6 @@ from generators.maths.resampling import first_direction_cosine_of, resample_item
 from generators.maths.rotations import accidental_mean_cosines, frames, turned_mean_cosines
 from generators.maths.spectra import gram, right_singular_vectors, subspace_size
 
-SINGULAR_VALUES = 10  # number stored
 RESAMPLED_IN = 8  # leading directions in which the first of a resampling is sought
 COMPARED_IN = 16  # directions after the first in which other planes are drawn
 SAMPLE = 6000  # tokens drawn in figures
@@ -98,7 +97,7 @@ class WithoutCluster(TypedDict):
 
 
 class TokenSvdMetrics(TypedDict):
-    """Cosine of the first direction with the mean, strengths, and what the next two tell apart.
+    """Cosine of the first direction with the mean, and what the next two tell apart.
 
     `one_sign_share` is the share of tokens on the same side of zero along the first direction. `mean_energy` is the
     squared length of the mean in units of the tokens' mean variance in a direction, tr(C) / d.
@@ -106,16 +105,12 @@ class TokenSvdMetrics(TypedDict):
 
     cosine_first_mean: float
     mean_energy: float
-    singular_values: list[float]
-    energy_first: float
     one_sign_share: float
-    space_share: float | None
     auc: separation.Areas | None
     extremes: Extremes
     overlap: Overlap | None
     chance: TokenSvdChances
     intervals: TokenSvdIntervals
-    n_channels: int
     n_tokens: int
 
 
@@ -131,8 +126,7 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
     variances = np.clip(np.linalg.eigvalsh(total / len(E) - np.outer(mean, mean)), 0, None)
     if variances.sum() <= NOTHING * np.trace(total) / len(E):
         raise NotApplicableError("The token embeddings do not vary: they have no leading directions.")
-    energies, vectors = np.linalg.eigh(total)
-    energies, leading = energies[::-1], _oriented(vectors[:, ::-1][:, : 1 + COMPARED_IN], mean)
+    leading = _oriented(np.linalg.eigh(total)[1][:, ::-1][:, : 1 + COMPARED_IN], mean)
     scores = (E @ leading.astype(np.float32)).astype(np.float64)
     plane, lengths = scores[:, 1:3], norms(E)
     kinds = separation.kinds_of(inputs.vocabulary, len(E))
@@ -143,10 +137,7 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
     metrics = TokenSvdMetrics(
         cosine_first_mean=_cosine(leading[:, 0], mean),
         mean_energy=float(mean @ mean / variances.mean()),
-        singular_values=np.sqrt(np.clip(energies[:SINGULAR_VALUES], 0, None)).tolist(),
-        energy_first=float(energies[0] / energies.sum()),
         one_sign_share=float(max(np.mean(scores[:, 0] > 0), np.mean(scores[:, 0] < 0))),
-        space_share=float(np.mean(kinds[kinds >= 0] == separation.MARKED)) if both_kinds else None,
         auc=separation.areas(E, plane, kinds) if both_kinds else None,
         extremes=extremes(scores[:, 0], lengths, SEED),
         overlap=overlapping,
@@ -159,7 +150,6 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
             "cosine_first_mean": _cosine_interval(scores, leading, mean),
             "plane": separation.area_interval(plane, kinds, SEED) if both_kinds else None,
         },
-        n_channels=len(energies),
         n_tokens=len(E),
     )
     columns = {"token_scores": scores[:, :3], "token_norm": lengths}

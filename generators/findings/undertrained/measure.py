@@ -27,18 +27,8 @@ FREQUENT = 30  # frequent tokens used to test whether the model can repeat at al
 REPEATS = 0.5  # median probability of these from which it can
 
 
-class Prompted(TypedDict):
-    """Shares of tokens that come back as the likeliest when a prompt asks to repeat them."""
-
-    frequent: float
-    candidates: float
-    controls: float
-
-
 class TokenRow(TokenCells):
-    indicator: float
     largest_probability: float
-    repeated_probability: float | None
     count: int | None
 
 
@@ -73,9 +63,7 @@ class UndertrainedMetrics(TypedDict):
     controls_unspeakable: int
     median_candidate: float
     median_control: float
-    matched_by: str
     repeats: float | None
-    prompted: Prompted | None
     unseen: Unseen | None
     ran: Ran
 
@@ -111,20 +99,17 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     present = np.bincount(run.text.ids, minlength=len(E))[: len(E)]
     often = present if best is None or best.proxy else np.nan_to_num(log_frequency, nan=-np.inf)
     frequent = np.argsort(-np.where(speakable, often, -np.inf), kind="stable")[:FREQUENT]
-    repeats, prompted, asked = _prompted(run, candidates, controls, frequent)
+    repeats, asked = _prompted(run, candidates, controls, frequent)
     ever = np.maximum(np.exp(largest[candidates]), asked.get("candidates", 0.0))
     ever_controls = np.maximum(np.exp(largest[controls]), asked.get("controls", 0.0))
-    tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
-    apart = untrained.distances(tokens, clump)
+    apart = untrained.distances(OutlierTokens(E, norms(E), inputs.vocabulary), clump)
     rows = [
         TokenRow(
             **cells(inputs.vocabulary, int(i)),
-            indicator=float(apart[i]),
             largest_probability=float(np.exp(largest[i])),
-            repeated_probability=float(asked["candidates"][place]) if asked else None,
             count=None if counts is None else int(counts[i]),
         )
-        for place, i in enumerate(candidates)
+        for i in candidates
     ]
     metrics = UndertrainedMetrics(
         clump=len(clump.members),
@@ -134,9 +119,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
         controls_unspeakable=int((ever_controls < SPEAKABLE).sum()),
         median_candidate=float(np.median(ever)),
         median_control=float(np.median(ever_controls)),
-        matched_by="token index" if best is None else best.label,
         repeats=repeats,
-        prompted=prompted,
         unseen=None if counts is None else _unseen(largest, -apart, counts, speakable),
         ran=ran(run, windows),
     )
@@ -223,30 +206,25 @@ def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
 
 def _prompted(
     run: Run, candidates: Int[Array, " n"], controls: Int[Array, " m"], frequent: Int[Array, " f"]
-) -> tuple[float | None, Prompted | None, dict[str, Float[Array, " n"]]]:
-    """Return the median probability of frequent tokens when asked, how often tokens come back, and how probably.
+) -> tuple[float | None, dict[str, Float[Array, " n"]]]:
+    """Return the median probability of frequent tokens when asked for, and how probable the other tokens are then.
 
     Where even frequent tokens don't come back, no others are asked for.
     """
     if not run.architecture.causal:
-        return None, None, {}
-    back, probable = repeated(run, frequent)
-    repeats = float(np.median(probable))
+        return None, {}
+    repeats = float(np.median(repeated(run, frequent)))
     if repeats < REPEATS:
-        return repeats, None, {}
-    of_candidates, of_controls = (repeated(run, ids) for ids in (candidates, controls))
-    shares = Prompted(
-        frequent=float(back.mean()), candidates=float(of_candidates[0].mean()), controls=float(of_controls[0].mean())
-    )
-    return repeats, shares, {"candidates": of_candidates[1], "controls": of_controls[1]}
+        return repeats, {}
+    return repeats, {"candidates": repeated(run, candidates), "controls": repeated(run, controls)}
 
 
-def repeated(run: Run, ids: Int[Array, " n"]) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
-    """Return whether any of three prompts brings each token back as the likeliest, and its largest probability.
+def repeated(run: Run, ids: Int[Array, " n"]) -> Float[Array, " n"]:
+    """Return the largest probability of each token where one of three prompts asks for it.
 
-    A prompt that has no room for one example is left out; no token comes back where none of the three has room.
+    A prompt that has no room for one example is left out; it is 0 where none of the three has room.
     """
-    back, probability = np.zeros(len(ids), bool), np.zeros(len(ids))
+    probability = np.zeros(len(ids))
     for template in TEMPLATES:
         parts = [list(run.encode(part)) for part in template]
         examples = _fitting(run, parts)
@@ -261,11 +239,10 @@ def repeated(run: Run, ids: Int[Array, " n"]) -> tuple[Bool[Array, " n"], Float[
         def see(at: Int[Array, " batch"], logits: Float[Array, "batch V"]) -> None:
             last = logits.astype(np.float64)
             own = np.take_along_axis(last, ids[at][:, None], axis=1)[:, 0]
-            back[at] |= own >= last.max(axis=1)
             probability[at] = np.maximum(probability[at], np.exp(own - np.logaddexp.reduce(last, axis=1)))
 
         run.last_logits(np.array(prompts, np.int32), see)
-    return back, probability
+    return probability
 
 
 def _fitting(run: Run, parts: list[list[int]]) -> int:

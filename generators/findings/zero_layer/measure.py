@@ -54,12 +54,6 @@ class AbsorbingToken(TypedDict):
     absorbs: int
 
 
-class Baseline(TypedDict):
-    self_share: float
-    same_number_of_tokens: float
-    n_tokens: int
-
-
 class ZeroLayerMetrics(TypedDict):
     """How many tokens yield themselves, how the others differ from what they yield, and which absorb many.
 
@@ -69,13 +63,9 @@ class ZeroLayerMetrics(TypedDict):
     self_share: float
     exceptions: int
     exceptions_by_group: dict[str, int] | None
-    equal: int
     hubs: list[AbsorbingToken]
-    baseline: Baseline
     variants: list[YieldVariant]
-    n_variant_tokens: int
     partners: Partners | None
-    tied: bool
     n_tokens: int
 
 
@@ -106,7 +96,7 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     best = best_match(E, U, some)
     found = _variants(inputs, E, U)
     arrays = _arrays(E, E if U is None else U, asked, best, inputs.vocabulary)
-    count, others = len(arrays["ids"]), int(np.sum(best != asked))
+    count = len(arrays["ids"])
     known = inputs.frequencies[0].log_frequency if inputs.frequencies else None
     groups = None if inputs.vocabulary is None else np.bincount(arrays["group"], minlength=len(GROUPS)).tolist()
     by_group = None if groups is None else dict(zip(GROUPS, groups, strict=True))
@@ -115,17 +105,9 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
         self_share=1 - count / len(asked),
         exceptions=count,
         exceptions_by_group=by_group,
-        equal=others - count,
         hubs=[{"id": hub, "absorbs": count} for hub, count in hubs if count > 1],
-        baseline={
-            "self_share": found[0]["gaussian"],
-            "same_number_of_tokens": found[0]["same_number"],
-            "n_tokens": min(BASELINE_TOKENS, len(E)),
-        },
         variants=found,
-        n_variant_tokens=min(VARIANT_TOKENS, len(E)),
         partners=partners(E, norms(E), arrays["ids"], known),
-        tied=U is None,
         n_tokens=len(E),
     )
     tables = _tables(metrics["hubs"], arrays, inputs.vocabulary)
