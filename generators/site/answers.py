@@ -47,16 +47,17 @@ class QuestionAnswer:
 
 
 def drawn_for(question: Question, pages: Sequence[ModelPage]) -> list[tuple[ModelPage, Picture]]:
-    """Return one figure in the models that have it: of the finding that most of them have, larger models first.
+    """Return one figure in the models that have it: of the finding whose claim answers first, larger models first.
 
     First comes the model in which most of the finding's claims hold.
     """
+    answered_by = {rule.id: finding for finding in question.findings for rule in finding.rules}
     chosen: list[tuple[ModelPage, Section]] = []
-    for finding in question.findings:
+    for finding in dict.fromkeys(answered_by[claim] for claim in question.answers):
         found = [(page, section) for page in pages for section in page.sections if section.finding is finding]
         drawn = [(page, section) for page, section in found if section.signature is not None]
         large = [one for one in drawn if not one[0].is_small]
-        chosen = max(chosen, large or drawn, key=len)
+        chosen = chosen or large or drawn
     first = max(chosen, key=lambda one: sum(claim.verdict == "holds" for claim in one[1].claims), default=None)
     ordered = sorted(chosen, key=lambda one: one is not first)[:MOST_DRAWN]
     return [(page, section.signature) for page, section in ordered if section.signature is not None]

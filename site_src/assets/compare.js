@@ -12,7 +12,7 @@ const signed = (value) => (value > 0 ? `+${number(value)}` : number(value));
 
 function judged(claim, model, root) {
   if (!claim) return element("td", { textContent: "not judged" });
-  const link = element("a", { href: root + model.claims + claim.id, title: claim.answer }, verdict(claim.verdict));
+  const link = element("a", { href: root + model.claims + claim.id, title: claim.answer }, verdict(claim.verdict, claim.weak));
   if (claim.value === null) return element("td", {}, link);
   const whole = partOf(claim.unit);
   const [value, words] = whole === null ? [number(claim.value), claim.unit] : [`${number(100 * claim.value)} %`, whole];

@@ -75,13 +75,13 @@ export function around(event, selector, kind) {
  */
 export const reason = (problem) => (problem instanceof Error ? problem.message : String(problem));
 
-/** Return a verdict with its symbol.
+/** Return a verdict with its symbol; `weak` fails beyond chance.
  * @param {import("./numbers.js").Verdict} kind
  */
-export function verdict(kind) {
-  const symbol = element("span", { textContent: SYMBOLS[kind] });
+export function verdict(kind, weak = false) {
+  const symbol = element("span", { textContent: weak ? "◔" : SYMBOLS[kind] });
   symbol.setAttribute("aria-hidden", "true");
-  return element("span", { className: `verdict verdict--${kind}` }, symbol, ` ${kind}`);
+  return element("span", { className: `verdict verdict--${kind}` }, symbol, weak ? " present, weak" : ` ${kind}`);
 }
 
 /** Return a part of the page that scrolls by itself, by keyboard too.

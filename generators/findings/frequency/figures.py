@@ -24,9 +24,10 @@ def draw_channels(arrays: dict[str, Array], channel: int, contrast: int) -> Any:
     for row, (name, number) in enumerate((("token_channel", channel), ("token_contrast", contrast))):
         for column, (key, label) in enumerate(across):
             ax = axes[row, column]
-            ax.plot(arrays[key], arrays[name], ".", ms=2, alpha=0.35, color=style.COLOURS[row], rasterized=True)
+            ax.plot(arrays[key], arrays[name], ".", ms=2, alpha=0.5, color=style.COLOURS[row], rasterized=True)
             if row == 1:
                 ax.set_xlabel(label)
+                ax.locator_params(axis="x", nbins=3)
             if column == 0:
                 ax.set_ylabel(f"channel {number}")
     return figure

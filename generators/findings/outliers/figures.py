@@ -44,4 +44,4 @@ def search_norms(arrays: dict[str, Array], extremes: Table, n_tokens: int) -> Sc
 
 
 def _dots(ax: Any, x: Array, y: Array, colour: str, label: str, size: float) -> None:
-    ax.plot(x, y, ".", ms=size, alpha=0.5, mec="none", color=colour, label=label, rasterized=True)
+    ax.plot(x, y, ".", ms=size, alpha=0.7, mec="none", color=colour, label=label, rasterized=True)
