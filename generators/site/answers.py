@@ -53,7 +53,7 @@ def drawn_for(question: Question, pages: Sequence[ModelPage]) -> list[tuple[Mode
     """
     answered_by = {rule.id: finding for finding in question.findings for rule in finding.rules}
     chosen: list[tuple[ModelPage, Section]] = []
-    for finding in dict.fromkeys(answered_by[claim] for claim in question.answers):
+    for finding in dict.fromkeys(answered_by[claim] for claim in question.answers if claim in answered_by):
         found = [(page, section) for page in pages for section in page.sections if section.finding is finding]
         drawn = [(page, section) for page, section in found if section.signature is not None]
         large = [one for one in drawn if not one[0].is_small]
