@@ -1,6 +1,7 @@
 """What all tests share: where real weights are, the `atlas` command, and no network."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -186,3 +187,11 @@ def atlas(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         return Run(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def ctrl_c():
+    """Have Ctrl-C raise KeyboardInterrupt: it is ignored in commands that a shell runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -126,6 +126,7 @@ def test_a_hub_that_was_reached_before_is_waited_for_and_asked_again_later(fake,
     is_whole(opened("owner/other", hub=hub))
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_threads_that_wait_or_read(fake, tiny):
     checkpoint = opened()
     fake.faults.append(HubFault("429", "/cdn/", times=99, headers=LIMIT))

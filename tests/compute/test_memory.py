@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from generators.base import allocation
-from generators.compute import executors, memory
+from generators.compute import memory
 from generators.compute.running import RunSettings
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
@@ -100,12 +100,12 @@ def test_it_is_enough_and_not_far_too_much(tmp_path, name):
     assert int(peak) < estimate < TOO_MUCH * int(peak)
 
 
-# A worker of a cluster keeps what arrays leave, though Dask starts it so that it would give all of it back
+# Who runs a model keeps what arrays leave, also where Dask set that it would give all of it back
 
 FAULTS = """
 import resource
 import numpy as np
-from generators.compute import executors
+from generators.base import allocation
 {before}
 np.ones(500_000).sum()
 first = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -124,10 +124,10 @@ def faults(before: str) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is about glibc's malloc")
 def test_pages_are_kept():
-    assert faults("") > 10 * faults("executors._context()")
+    assert faults("") > 10 * faults("allocation.keep_freed_memory(2**24)")
 
 
 def test_another_c_library_is_no_trouble(monkeypatch):
     monkeypatch.setattr(allocation.ctypes, "CDLL", lambda name: object())
-    executors._context.__wrapped__()
+    allocation.keep_freed_memory(2**24)
     allocation.give_back_freed_memory()

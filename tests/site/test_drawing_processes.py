@@ -14,13 +14,7 @@ from generators.base.interrupts import ctrl_c_deferred
 from generators.site.drawn_pages import _drawing_processes
 from tests.conftest import ROOT
 
-
-@pytest.fixture(autouse=True)
-def _ctrl_c():
-    """Have Ctrl-C raise KeyboardInterrupt: it is ignored in commands that a shell runs in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 
 def test_ctrl_c_ends_what_is_drawn_at_once():
