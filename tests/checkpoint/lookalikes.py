@@ -24,6 +24,7 @@ from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
 from generators.compute.plan import open_model, prepare
 from generators.findings import FINDINGS
+from generators.findings.inputs import CAPABILITIES
 from tests.checkpoint.oracle.__main__ import _lines, _versions
 from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
@@ -37,7 +38,11 @@ NO_TYPE = "(none)"
 LAYERS = 7
 USUAL_HEAD = 8  # 32 channels of the stream, 4 heads
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers")
-ABOUT_TOKENS = ("frequency", "token_svd", "outliers", "vocabulary_rows")
+ABOUT_TOKENS = {
+    finding.name
+    for finding in FINDINGS
+    if {*finding.needs} - CAPABILITIES == {"token_embedding"} and "unembedding" not in finding.uses
+}
 
 
 @dataclass
