@@ -41,7 +41,7 @@ LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder
 ABOUT_TOKENS = {
     finding.name
     for finding in FINDINGS
-    if {*finding.needs} - CAPABILITIES == {"token_embedding"} and "unembedding" not in finding.uses
+    if {*finding.needs}.difference(CAPABILITIES) == {"token_embedding"} and "unembedding" not in finding.uses
 }
 
 

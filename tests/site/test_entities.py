@@ -134,7 +134,7 @@ def test_a_channel_is_described_by_embeddings_and_gains():
     )
     assert notes(found, 2) == "ln2 gives it the largest gain in 2 of 2 layers."
     assert notes(found, 0) == ""
-    assert {finding for finding, _ in found.unknown} >= {
+    assert set(dict(found.unknown)) >= {
         "frequency",
         "channel_use",
         "anchor",
@@ -179,7 +179,7 @@ def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
     assert notes(found, 1) == "A previous-token head by position alone (weight 90\u00a0%)."
     [kernel] = found.as_json()["lines"]
     assert (kernel["at"], kernel["values"][1], kernel["usual"]) == ([0, 1], [0.1, 0.9], [0.5, 0.5])
-    assert {finding for finding, _ in found.unknown} >= {
+    assert set(dict(found.unknown)) >= {
         "position_reading",
         "rotary_use",
         "heads",
