@@ -24,7 +24,7 @@ from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
 from generators.compute.plan import open_model, prepare
 from generators.findings import FINDINGS
-from generators.findings.inputs import CAPABILITIES
+from generators.findings.inputs import FREQUENCIES, TOKENS
 from tests.checkpoint.oracle.__main__ import _lines, _versions
 from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
@@ -41,7 +41,7 @@ LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder
 ABOUT_TOKENS = {
     finding.name
     for finding in FINDINGS
-    if {*finding.needs}.difference(CAPABILITIES) == {"token_embedding"} and "unembedding" not in finding.uses
+    if {*finding.needs}.difference((TOKENS, FREQUENCIES)) == {"token_embedding"} and "unembedding" not in finding.uses
 }
 
 
