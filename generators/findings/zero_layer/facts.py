@@ -20,9 +20,7 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
         yield facts.EntityGroup(another, "Without layers, the model repeats it.", [row["id"] for row in exceptions])
     if exceptions:
         yielded = {row["id"]: row["best_id"] for row in exceptions}
-        yield facts.EntityNumbers(
-            "token predicted after it without layers", yielded, "zero-layer-norms", leads="token"
-        )
+        yield facts.EntityNumbers("next token without layers", yielded, "zero-layer-norms", leads="token")
         norms = {row["id"]: row["best_norm"] for row in exceptions}
         yield facts.EntityNumbers("norm of that token", norms, "zero-layer-norms")
         cosines = {row["id"]: row["cosine"] for row in exceptions}
