@@ -188,7 +188,7 @@ def test_a_token_is_described_by_norm_cluster_neighbors_and_what_it_returns():
     assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 7: 3.5}
     nearest = found.columns["distance to the nearest other token"]
     assert dict(zip(nearest.ids, nearest.values, strict=True)) == {0: 0.1, 7: 0.2}, "spread over the ids"
-    yielded = found.columns["token that it returns"]
+    yielded = found.columns["next token without layers"]
     assert (yielded.ids, yielded.values, yielded.stated.leads) == ([4], [7], "token")
     groups = {finding + str(group.ids): (group.says, group.otherwise) for finding, group in found.groups}
     assert groups["outliers[4, 5]"][1].startswith("Not in the cluster of 2 tokens")
