@@ -192,7 +192,7 @@ def test_a_token_is_described_by_norm_cluster_neighbors_and_what_it_returns():
     assert (yielded.ids, yielded.values, yielded.stated.leads) == ([4], [7], "token")
     groups = {finding + str(group.ids): (group.says, group.otherwise) for finding, group in found.groups}
     assert groups["outliers[4, 5]"][1].startswith("Not in the cluster of 2 tokens")
-    assert groups["zero_layer[4]"][1] == "Without layers it returns itself."
+    assert groups["zero_layer[4]"][1] == "Without layers, the model repeats it."
     assert groups["outliers[5]"][0] == "It never occurs in the training text."
     assert notes(found, 7) == "Without layers, the model predicts it after 3 other tokens instead of repeating them."
 
