@@ -28,7 +28,7 @@ def number(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return str(value)
+        return f"{value:,}"
     if isinstance(value, float):
         text = f"{value:.{SIGNIFICANT_DIGITS}g}"
         return text.replace("e-0", "e-").replace("e+0", "e+").replace("-", "−", 1 if text.startswith("-") else 0)

@@ -81,6 +81,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "in_unit": in_unit,
         "in_units": in_units,
         "with_unit": with_unit,
+        "table_title": table_title,
         "two": two,
         "front_matter": front_matter,
         "md": in_markdown,
@@ -158,6 +159,17 @@ def added(context: jinja2.runtime.Context, name: str, *arguments: Any) -> list[M
 @cache
 def _words(finding: str) -> Any:
     return _shared().get_template(f"findings/{finding}.md.j2").make_module({"root": "../../"})
+
+
+def table_title(stored: str) -> str:
+    for pattern, words in _table_words().items():
+        stored = re.sub(pattern, words, stored)
+    return re.sub(r"(?<!channel )\b\d{4,}", lambda found: f"{int(found[0]):,}", stored)
+
+
+@cache
+def _table_words() -> dict[str, str]:
+    return dict(yaml.safe_load((packaged("templates") / "table_titles.yml").read_text("utf-8")))
 
 
 @cache

@@ -32,7 +32,7 @@ def test_damaged_results_are_a_sentence_and_made_anew(atlas, project, harm, name
         assert listed.out.splitlines()[0].split("\t")[3] == "damaged"
     else:
         assert "helix: missing: The stored results" in shown.out
-        assert "The first norm dials positions down" in shown.out  # the other findings are shown
+        assert "The first norm turns position channels down" in shown.out  # the other findings are shown
         assert "good: helix is computed again: The stored results" in again.err
         assert re.search(r"^good: computed helix; already stored: ", again.err, re.MULTILINE)
     assert results_of(project) == whole

@@ -196,13 +196,13 @@ def test_a_token_is_described_by_norm_cluster_neighbors_and_what_it_returns():
     assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 7: 3.5}
     nearest = found.columns["distance to the nearest other token"]
     assert dict(zip(nearest.ids, nearest.values, strict=True)) == {0: 0.1, 7: 0.2}, "spread over the ids"
-    yielded = found.columns["token that it returns"]
+    yielded = found.columns["next token without layers"]
     assert (yielded.ids, yielded.values, yielded.stated.leads) == ([4], [7], "token")
     groups = {finding + str(group.ids): (group.says, group.otherwise) for finding, group in found.groups}
     assert groups["outliers[4, 5]"][1].startswith("Not in the cluster of 2 tokens")
-    assert groups["zero_layer[4]"][1] == "Without layers it returns itself."
+    assert groups["zero_layer[4]"][1] == "Without layers, the model repeats it."
     assert groups["outliers[5]"][0] == "It never occurs in the training text."
-    assert notes(found, 7) == "Without layers, 3 other tokens return it instead of themselves."
+    assert notes(found, 7) == "Without layers, the model predicts it after 3 other tokens instead of repeating them."
 
 
 def test_numbers_that_several_findings_know_are_put_together_once():

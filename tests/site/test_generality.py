@@ -125,7 +125,7 @@ def test_models_of_one_recipe_count_once_and_hold_only_together():
 def test_models_of_a_series_count_only_where_no_other_can_tell():
     member = page("member", "fails", "untested", "untested", "untested", "untested", "holds")
     found = learned(GPT2, OTHER, in_series=[member])
-    assert said("sentence", found["winding"]).endswith("; small ones and in series: 0 of 1")
+    assert said("sentence", found["winding"]).endswith(", but in 0 of 1 small or series models")
     own = found["makes-its-own-positions"]
     assert said("sentence", own) == "Tested only in one small model, where it holds"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})

@@ -59,7 +59,7 @@ def test_render_builds_the_whole_site_without_weights(atlas, project):
         head = page.read_text().partition("</head>")[0]
         assert all(f'property="og:{name}"' in head for name in ("title", "description", "image")), page
     text = (project / "site/models/little/index.html").read_text()
-    assert "The first norm dials positions down" in text
+    assert "The first norm turns position channels down" in text
     assert "It has not been computed for this model yet." in text
     claims = json.loads((project / "site/data/little/findings.json").read_text())["claims"]
     assert {claim["finding"] for claim in claims if claim["verdict"] != "untested"} == {"gains"}

@@ -122,14 +122,14 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
         (
             "holds 2, holds 3, fails 0.5",
             (2.0, 2.5, 3.0),
-            "3 seeds differ by up to 1. Larger differences: c (−1.5).",
+            "varies by up to 1 among the 3 seeds. Larger differences: c (−1.5).",
         ),
         (
             "holds 2, holds 3, fails 0.5",
             (2.0, 2.1),
-            "2 seeds differ by up to 0.1. Larger differences: b (+1) and",
+            "varies by up to 0.1 among the 2 seeds. Larger differences: b (+1) and",
         ),
-        ("holds 2, holds 3, fails 0.5", (0.0, 2.0), " The 2 seeds differ by up to 2. No change makes a larger"),
+        ("holds 2, holds 3, fails 0.5", (0.0, 2.0), " varies by up to 2 among the 2 seeds. No change makes a larger"),
         ("untested, holds 3", (1.0, 2.0), ""),
         ("holds, holds, holds", (1.0, 2.0), ""),
         ("holds 2, holds 3", (1.0,), ""),  # one seed has no spread

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from generators.base.text import number as text_of
 from generators.checkpoint.registry import load_registry
 from generators.compute.results import Store
 from generators.drawing.interactive import Colouring, Curve, Rows
@@ -115,13 +114,13 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     early = steps[count // 2]
     changes = {step: {"helix": winding(2.0 if step >= early else 0.01), "gains": same} for step in steps}
     (page,), text, _ = trajectory(tmp_path, steps, changes.get)
-    assert f"Holds from step {early} on (effect 0.01 at step 0, 2 at step {text_of(steps[-1])})." in text
+    assert f"Holds from step {early:,} on (effect 0.01 at step 0, 2 at step {steps[-1]:,})." in text
     assert re.search(r"since a step at which the loss is unknown \(1\): <a href=\"#winding\">winding</a>", text)
     assert text.count('<td class="cell cell--') == count * sum(len(page.claims(one)) for one in page.shown)
     for drawn in ("emergence", "curve"):
         assert (tmp_path / f"pages/figures/series/course/{drawn}.svg").is_file()
     data = json.loads((tmp_path / "pages/data/series/course/curve.json").read_text())
-    assert [rows["name"] for rows in data["rows"]] == [str(step) for step in steps]
+    assert [rows["name"] for rows in data["rows"]] == [f"{step:,}" for step in steps]
     figures = re.findall(r'<figure [^>]*id="figure-([\w-]+)"[^>]*data-cite="Figure (\d+), “([^”]+)”, A course"', text)
     assert [name for name, _, _ in figures][:2] == ["emergence", "curve"]
     assert [int(number) for _, number, _ in figures] == list(range(1, text.count("<figure ") + 1))

@@ -27,11 +27,11 @@ CONTROLS = Controls(
         Planting("few-channels", "share of channels that vary", loud_channels, (0.05, 0.1, 0.15, 0.25, 0.3, 0.5, 1)),
         Planting(
             "tokens-avoid",
-            "spread of tokens in eight loud channels of positions, relative to the others",
+            "std of tokens in eight channels where positions vary most, relative to others",
             quiet_tokens,
             (0.1, 0.5, 0.7, 0.8, 0.9, 1, 1.2),
         ),
-        Planting("quiet-where-loud", "minus the correlation of both spreads", opposite_spreads, CORRELATIONS),
+        Planting("quiet-where-loud", "minus the correlation of both stds", opposite_spreads, CORRELATIONS),
     ),
     preserved_by={
         "few-channels": {

@@ -27,7 +27,7 @@ CONTROLS = Controls(
         Planting("frequency-channel", "correlation of one channel with log-frequency", channel_tracks, CORRELATIONS),
         Planting(
             "frequency-is-ln2",
-            "correlation of ln2's channel with log-frequency, where another has 0.55",
+            "correlation of ln2's channel with log-frequency, when another channel has 0.55",
             ln2_tracks,
             (0.9, 0.7, 0.6, 0.5, 0.3, 0),
         ),

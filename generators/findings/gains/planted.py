@@ -31,8 +31,8 @@ def muted(at: Scene, s: float) -> None:
 
 CONTROLS = Controls(
     plantings=(
-        Planting("ln1-dials-down", "minus the correlation of gain and spread", dialled_down, CORRELATIONS),
-        Planting("ln2-one-channel", "layers of six that one channel tops by a half", topped, (6, 5, 4, 3, 2, 1)),
-        Planting("ln2-mutes-channel", "layers of six that mute one channel", muted, (6, 5, 4, 3, 2, 1)),
+        Planting("ln1-dials-down", "minus the correlation of gain and position std", dialled_down, CORRELATIONS),
+        Planting("ln2-one-channel", "layers of six in which one channel leads by half", topped, (6, 5, 4, 3, 2, 1)),
+        Planting("ln2-mutes-channel", "layers of six in which one channel is muted", muted, (6, 5, 4, 3, 2, 1)),
     )
 )

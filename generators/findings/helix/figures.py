@@ -49,12 +49,16 @@ def turn_helix(measured: Measurements[HelixMetrics]) -> Curve:
 
 
 def draw_helix(measured: Measurements[HelixMetrics]) -> Any:
-    ranges, found = _ranges(measured), measured.metrics["explained_variance_3d"]
+    metrics, ranges = measured.metrics, _ranges(measured)
+    found = metrics["explained_variance_3d"]
     shares = (found["no_first"], found["late"], found["early"])[: len(ranges)]
     figure = style.canvas(width=3.0 * len(ranges), height=3.5)
     for index, (rows, share) in enumerate(zip(ranges, shares, strict=True), start=1):
         ax = figure.add_subplot(1, len(ranges), index, projection="3d")
-        style.curve_3d(ax, rows.points, rows.first + np.arange(len(rows.points)))
+        positions = rows.first + np.arange(len(rows.points))
+        style.curve_3d(ax, rows.points, positions)
+        if positions[-1] == metrics["n_positions"] - 1 in metrics["outlier_positions"]:
+            ax.text(*rows.points[-1], f" {positions[-1]:,}", fontsize=8)  # a lone dot, off the curve
         ax.set_title(f"{rows.name}\nno variance" if share is None else f"{rows.name}\n{share:.1%} of variance")
     return figure
 

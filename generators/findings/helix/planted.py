@@ -86,16 +86,16 @@ CONTROLS = Controls(
             (0.999, 0.995, 0.985, 0.96, 0.94, 0.8, 0.6),
         ),
         Planting(
-            "untrained-rows", "how many times shorter the last 40 rows are", untrained, (20, 5, 3, 2.1, 1.8, 1.2, 1)
+            "untrained-rows", "factor by which the last 40 rows are shorter", untrained, (20, 5, 3, 2.1, 1.8, 1.2, 1)
         ),
-        Planting("seam", "by how much norms and steps grow in the middle", in_two_parts, (1, 0.5, 0.3, 0.2, 0.1, 0)),
+        Planting("seam", "growth of norms and steps in the middle", in_two_parts, (1, 0.5, 0.3, 0.2, 0.1, 0)),
     ),
     preserved_by={
         "three-components": {
             "permuted rows of a trained P": "A share of variance does not depend on the order of rows.",
             "rank-1 pairs": "Rows on one line lie in three dimensions.",
-            "low-rank pairs": "Rows of few dimensions have more in three of them than curves in many.",
-            "Cauchy rows": "A few huge entries hold most of the variance, in as few directions.",
+            "low-rank pairs": "Rows with few dimensions have more variance in three of them than curves with many.",
+            "Cauchy rows": "A few huge entries, in few directions, hold most of the variance.",
         },
         "first-position": {
             "permuted rows of a trained P": "Four rows stand apart; in 4 of 256 orders one of them is first."

@@ -28,7 +28,7 @@ CONTROLS = Controls(
     plantings=(
         Planting(
             "position-heads",
-            "by how many times one head of four reads the curve more",
+            "factor by which one head of four reads the curve more strongly",
             position_heads,
             (60, 30, 15, 8, 4, 2, 1),
         ),

@@ -23,7 +23,9 @@ LINEAR_UP_TO = 0.01  # the damage axis is linear below this, so it can show 0 an
 
 def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:
     draw, point = (partial(way, measured.metrics["damages"]) for way in (draw_damage, point_at_damage))
-    return [Figure("position-damage", "Cost of coarser, smoother and fewer positions", draw, point)]
+    of_table = measured.metrics["positions"] == "table"
+    changes = "averaging, smoothing or reducing" if of_table else "averaging"
+    return [Figure("position-damage", f"Cost of {changes} positions", draw, point)]
 
 
 def draw_damage(damages: list[Damage]) -> Any:

@@ -62,8 +62,8 @@ def channels(found: Measurements[RogueMetrics], count: int | None) -> Iterator[F
     if row is not None:
         yield EntityNote(
             row["channel"],
-            f"It accounts for {share(row['share'])} of the mean cosine of states at layer {row['layer']}, more than "
-            "any other channel at any layer.",
+            f"It accounts for {share(row['share'])} of the mean cosine of hidden states at layer {row['layer']}, "
+            "more than any other channel at any layer.",
             role="rogue",
             claim="rogue-channel",
         )

@@ -19,13 +19,13 @@ CONTROLS = Controls(
     plantings=(
         Planting(
             "first-is-mean",
-            "length of the mean, in typical distances from it",
+            "length of the mean, divided by the typical distance from it",
             about_a_mean,
             (3, 1, 0.5, 0.25, 0.1, 0),
         ),
         Planting(
             "space-plane",
-            "distance of words from other tokens, in standard deviations",
+            "distance of tokens that begin a word from other tokens, in standard deviations",
             split_by_space,
             (5, 4, 3, 2, 1, 0),
         ),

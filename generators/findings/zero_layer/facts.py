@@ -16,17 +16,17 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
         yield facts.EntityNumbers(facts.TOKEN_NORM, facts.by_id(arrays.get(ids), arrays.get(norm)), order="largest")
     exceptions = facts.rows(found, "exceptions", ExceptionRow)
     if found.metrics["exceptions"] == len(exceptions):
-        another = "Without layers it returns another token instead of itself."
-        yield facts.EntityGroup(another, "Without layers it returns itself.", [row["id"] for row in exceptions])
+        another = "Without layers, the model predicts another token after it."
+        yield facts.EntityGroup(another, "Without layers, the model repeats it.", [row["id"] for row in exceptions])
     if exceptions:
         yielded = {row["id"]: row["best_id"] for row in exceptions}
-        yield facts.EntityNumbers("token that it returns", yielded, "zero-layer-norms", leads="token")
+        yield facts.EntityNumbers("next token without layers", yielded, "zero-layer-norms", leads="token")
         norms = {row["id"]: row["best_norm"] for row in exceptions}
         yield facts.EntityNumbers("norm of that token", norms, "zero-layer-norms")
         cosines = {row["id"]: row["cosine"] for row in exceptions}
         yield facts.EntityNumbers("cosine with that token", cosines, "zero-layer-norms")
     for place, hub in enumerate(facts.rows(found, "hubs", HubRow)):
-        says = f"Without layers, {hub['absorbs']} other tokens return it instead of themselves."
+        says = f"Without layers, the model predicts it after {hub['absorbs']} other tokens instead of repeating them."
         yield facts.EntityNote(hub["id"], says, named=place < NAMED)
 
 
