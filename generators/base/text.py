@@ -41,7 +41,7 @@ def two(value: float, *beside: float) -> str:
     """Return a number for prose: two significant digits, and more where it would look like one of those `beside` it.
 
     >>> two(0.02894), two(1234.5), two(0.4996, 0.5)
-    ('0.029', '1,234', '0.4996')
+    ('0.029', '1,200', '0.4996')
     """
     return _told_apart(_plain, value, beside)
 
@@ -118,7 +118,7 @@ def _percent(value: float, digits: int) -> str:
 
 
 def _plain(value: float, digits: int) -> str:
-    """Return a number with `digits` significant digits, all of its integer digits, and no exponent."""
+    """Return a number with `digits` significant digits and no exponent; whole numbers, which may be counts, stay."""
     if not math.isfinite(value) or not value:
         return f"{value:g}"
     if abs(value) < TINY:
@@ -127,7 +127,8 @@ def _plain(value: float, digits: int) -> str:
     rest = 1 - abs(value)
     if 0 < rest <= NEAR:  # a correlation of 0.997 is not 1
         return _fixed(value, min(digits + 1, digits - 2 - math.floor(math.log10(rest))))
-    return _fixed(value, max(0, digits - 1 - math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))))
+    rounded = value if float(value).is_integer() else float(f"{value:.{digits - 1}e}")
+    return _fixed(rounded, max(0, digits - 1 - math.floor(math.log10(abs(rounded)))))
 
 
 def _fixed(value: float, decimals: int) -> str:

@@ -49,11 +49,12 @@ def test_no_formula_of_a_page_shows_its_source():
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0.02894, "0.029"), (1234.5, "1,234"), (55.41, "55"), (1.0, "1"), (0.05, "0.05"), (-0.143, "−0.14"), (0.0, "0")],
+    [(0.02894, "0.029"), (1234.5, "1,200"), (55.41, "55"), (1.0, "1"), (0.05, "0.05"), (-0.143, "−0.14"), (0.0, "0")],
 )
 def test_numbers_in_prose_have_two_digits_and_no_exponent(value, said):
     assert two(value) == said
     assert (two(4.45e-5), two(-6.3e-9)) == ("0.000044", "−6.3 × 10⁻⁹")
+    assert two(1234) == "1,234", "it may be a count"
     assert (two(0.997), two(0.99992)) == ("0.997", "1"), "a correlation close to one isn't one"
 
 
