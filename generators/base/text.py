@@ -74,7 +74,10 @@ def in_unit(value: float, unit: str, *beside: float) -> str:
     >>> in_unit(0.93, "of variance"), in_unit(0.93, "cosine")
     ('93\xa0%', '0.93')
     """
-    return (share if PARTS.match(unit) else two)(value, *beside)
+    if PARTS.match(unit):
+        return share(value, *beside)
+    exact = beside or unit == "cosine" or not unit.startswith("times") and abs(value) >= 0.995
+    return two(round(value, 2) if not exact and 1 - NEAR <= abs(value) < 1 else value, *beside)
 
 
 def with_unit(value: float, unit: str) -> str:

@@ -131,7 +131,7 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
     assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_small(own, "../")
     assert not str(module.of_small(found["winding"], "../")).strip()
-    assert said("sentence", learned(GPT2)["makes-its-own-positions"]) == "No model here can test it"
+    assert said("sentence", learned(GPT2)["makes-its-own-positions"]) == "It can't be tested in any model here"
 
 
 def test_small_models_are_counted_only_where_there_are_no_others():
