@@ -65,7 +65,8 @@ def strip(
 
 
 def _number(kind: str, value: float, unit: str, x: float, y: int) -> str:
-    text = share(value) if PARTS.match(unit) else two_digits(value)
+    rank = "rank " if unit.startswith("rank of") else ""
+    text = share(value) if PARTS.match(unit) else rank + two_digits(value)
     side = "start" if x < EDGE else "end" if x > WIDTH - EDGE else "middle"
     return f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(text)}</text>'
 

@@ -352,7 +352,8 @@ def _needed(rule: Rule[Any], tested: Evidence, verdict: Verdict) -> str:
     if " of chance" in what:
         return f" To hold partly, {what}; to hold, {rule.sense} {_written(form, holds)}."
     side = "or above" if rule.sense == "at least" else "or below"
-    return f" It holds at {_written(form, holds)} {side}, and partly at {_written(form, wanted, tested.value)} {side}."
+    least = _written(form, wanted, tested.value)
+    return f" It holds at {_written(form, holds)} {side}, and partly at {least} {side}."
 
 
 def _misses(rule: Rule[Any], tested: Evidence, cutoff: float, limit: float | None, form: Form) -> str:

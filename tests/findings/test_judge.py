@@ -182,7 +182,10 @@ def test_a_cutoff_that_chance_sets_is_named_so():
     beyond = replace(found, value=2.5, chance={**chance, "limit": 3.0})
     at_most = replace(found, value=0.9, chance={**chance, "median": 0.8, "limit": 0.6}, partly_limit=0.8)
     for claim, said in (
-        (so(found), " To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, at least 2.0."),
+        (
+            so(found),
+            " To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, at least 2.0.",
+        ),
         (so(found, partly=None), " At least 2.0 is needed."),
         (so(replace(found, partly_limit=0.5)), " To hold, at least 2.0 is needed."),
         (so(beyond, partly=None), " More than 3.0, the 99th percentile of chance, is needed."),
