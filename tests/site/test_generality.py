@@ -196,7 +196,7 @@ def short(*pages, in_series=()):
                 "<strong>Only in gpt2&#39;s title</strong> (2)",
                 "own waves with random phases</a> (1 of 3)",
             ],
-            ["no claim that three or more models can test"],
+            ["no claim that can be tested in three or more models"],
         ),
     ],
 )
