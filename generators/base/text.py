@@ -17,6 +17,16 @@ NO_BREAK = "\u00a0"
 PERCENT = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f]{2})")  # but no URL escape
 MINUS = re.compile(r"(?<![\w.)\]/=-])-(?=\d)")
 PARTS = re.compile(r"(?:share )?of |share$")  # units of shares
+QUANTITIES = {
+    "rank correlation",
+    "correlation",
+    "cosine",
+    "AUC",
+    "winding score",
+    "attention weight",
+    "relative change",
+}
+QUANTITIES |= {"std/mean", "rank of the channel"}  # units that are written before the number
 ABSENT = "–"
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
 
@@ -74,22 +84,29 @@ def in_unit(value: float, unit: str, *beside: float) -> str:
     >>> in_unit(0.93, "of variance"), in_unit(0.93, "cosine")
     ('93\xa0%', '0.93')
     """
-    return (share if PARTS.match(unit) else two)(value, *beside)
+    if PARTS.match(unit):
+        return share(value, *beside)
+    near_one = 1 - NEAR <= abs(value) < (1 if unit.startswith("times") else 0.995)
+    return two(round(value, 2) if near_one and unit != "cosine" and not beside else value, *beside)
 
 
-def with_unit(value: float, unit: str) -> str:
+def with_unit(value: float, unit: str, *beside: float) -> str:
     """Return an effect for prose with its unit.
 
     >>> with_unit(0.93, "share of variance"), with_unit(2.1, "times the norm"), with_unit(1, "layers")
     ('93\xa0% of the variance', '2.1 times the norm', '1 layer')
+    >>> with_unit(0.6, "rank correlation"), with_unit(8, "rank of the channel")
+    ('rank correlation 0.6', 'rank 8')
     """
+    if unit in QUANTITIES:
+        return f"{unit.partition(' of ')[0]} {in_unit(value, unit)}"
     words = unit
     if PARTS.match(unit):
         what = PARTS.sub("", unit, count=1)
         words = f"of {'the ' if ' ' not in what else ''}{what}" if what else ""
     elif value == 1 and unit.endswith("s") and unit != "times":
         words = unit[:-1]
-    return f"{in_unit(value, unit)} {words}".strip()
+    return f"{in_unit(value, unit, *beside)} {words}".strip()
 
 
 def ordinal(place: int) -> str:

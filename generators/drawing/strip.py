@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
-from generators.base.text import number
+from generators.base.text import PARTS, number, share
 
 WIDTH, HEIGHT = 280, 44  # CSS pixels
 MARGIN = 10
 MIDDLE = 22
-ABOVE, BELOW = 10, 42  # y of the text lines: the value above; the ends and the threshold below
+ABOVE, BELOW = 10, 42  # y of the text lines: the value above, the threshold below
 EDGE = 22.0  # pixels from an end within which a number begins or ends at its place
-DIGIT, GAP = 7.5, 4.0  # pixels that a digit takes, and between two numbers below the strip
 LOGARITHMIC_FROM = 30.0  # ratio of the largest to the smallest number, all above 0
 MOST_PLACES = 5  # decimal places; smaller numbers are written with an exponent
 LEAST_BAND = 2.0  # pixels, so that a narrow band can be seen
@@ -58,33 +57,18 @@ def strip(
         low, high = map(at, interval)
         parts.append(f'<line class="strip-interval" x1="{low:.1f}" x2="{high:.1f}" y1="{MIDDLE}" y2="{MIDDLE}"/>')
     parts.append(f'<circle class="strip-value" cx="{at(value):.1f}" cy="{MIDDLE}" r="4.5"/>')
-    parts += _numbers(value, threshold, () if among else (min(shown), max(shown)), at)
+    parts += [_number("strip-said", value, unit, at(value), ABOVE)]
+    parts += [] if threshold is None else [_number("strip-needed", threshold, unit, at(threshold), BELOW)]
     says = escape(in_words(value, interval, threshold, chance, unit, interval_kind, sense))
     head = f'<svg class="strip" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return Markup(f'{head} aria-label="{says}">{"".join(parts)}</svg>')
 
 
-def _numbers(value: float, threshold: float | None, ends: Sequence[float], at: Callable[[float], float]) -> list[str]:
-    """Return the texts: the value above; below the threshold, and the ends that have room beside it."""
-    said, _ = _number("strip-said", value, at(value), ABOVE)
-    parts = [said]
-    taken: list[tuple[float, float]] = []
-    below = [] if threshold is None else [("strip-needed", threshold)]
-    for kind, each in [*below, *(("strip-end", end) for end in ends if end != value)]:
-        text, (left, right) = _number(kind, each, at(each), BELOW)
-        if all(right + GAP < begin or end + GAP < left for begin, end in taken):
-            parts.append(text)
-            taken.append((left, right))
-    return parts
-
-
-def _number(kind: str, value: float, x: float, y: int) -> tuple[str, tuple[float, float]]:
-    """Return a number as text, and from where to where it reaches."""
-    text = two_digits(value)
-    width = DIGIT * len(text)
-    side, left = ("start", x) if x < EDGE else ("end", x - width) if x > WIDTH - EDGE else ("middle", x - width / 2)
-    made = f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(text)}</text>'
-    return made, (left, left + width)
+def _number(kind: str, value: float, unit: str, x: float, y: int) -> str:
+    rank = "rank " if unit.startswith("rank of") else ""
+    text = share(value) if PARTS.match(unit) else rank + two_digits(value)
+    side = "start" if x < EDGE else "end" if x > WIDTH - EDGE else "middle"
+    return f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(text)}</text>'
 
 
 def two_digits(value: float) -> str:

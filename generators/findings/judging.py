@@ -343,13 +343,17 @@ def _needed(rule: Rule[Any], tested: Evidence, verdict: Verdict) -> str:
     if verdict == "fails" and partly is not None:
         wanted, limit = partly, tested.partly_limit
     what = "" if wanted is None else _misses(rule, tested, wanted, limit, form)
-    if not what:
+    if wanted is None or not what:
         return ""
     if verdict == "partly":
         return f" To hold, {what}."
     if holds is None or wanted == holds:
         return f" {what[0].upper()}{what[1:]}."
-    return f" To hold partly, {what}; to hold, {_written(form, holds)}."
+    if " of chance" in what:
+        return f" To hold partly, {what}; to hold, {rule.sense} {_written(form, holds)}."
+    side = "or above" if rule.sense == "at least" else "or below"
+    least = _written(form, wanted, tested.value)
+    return f" It holds at {_written(form, holds)} {side}, and partly at {least} {side}."
 
 
 def _misses(rule: Rule[Any], tested: Evidence, cutoff: float, limit: float | None, form: Form) -> str:

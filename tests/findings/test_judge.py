@@ -160,9 +160,9 @@ def test_partly_may_have_a_limit_of_chance_of_its_own(value, verdict):
 
 @pytest.mark.parametrize(("value", "sense", "end"), [
     (3.0, "at least", ""), (1.5, "at least", " To hold, at least 2.0 is needed."),
-    (0.5, "at least", " To hold partly, at least 1.0 is needed; to hold, 2.0."),
-    (0.996, "at least", " To hold partly, at least 1.000 is needed; to hold, 2.0."),
-    (2.5, "at most", " To hold partly, at most 2.0 is allowed; to hold, 1.0."),
+    (0.5, "at least", " It holds at 2.0 or above, and partly at 1.0 or above."),
+    (0.996, "at least", " It holds at 2.0 or above, and partly at 1.000 or above."),
+    (2.5, "at most", " It holds at 1.0 or below, and partly at 2.0 or below."),
     (1.5, "at most", " To hold, at most 1.0 is allowed."),
 ])  # fmt: skip
 def test_an_answer_ends_with_the_cutoff_that_its_value_misses(value, sense, end):
@@ -182,13 +182,16 @@ def test_a_cutoff_that_chance_sets_is_named_so():
     beyond = replace(found, value=2.5, chance={**chance, "limit": 3.0})
     at_most = replace(found, value=0.9, chance={**chance, "median": 0.8, "limit": 0.6}, partly_limit=0.8)
     for claim, said in (
-        (so(found), " To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, 2.0."),
+        (
+            so(found),
+            " To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, at least 2.0.",
+        ),
         (so(found, partly=None), " At least 2.0 is needed."),
         (so(replace(found, partly_limit=0.5)), " To hold, at least 2.0 is needed."),
         (so(beyond, partly=None), " More than 3.0, the 99th percentile of chance, is needed."),
         (
             so(at_most, sense="at most", holds=0.7, partly=1.0),
-            " To hold partly, the value must be less than 0.8, the median of chance; to hold, 0.6.",
+            " To hold partly, the value must be less than 0.8, the median of chance; to hold, at most 0.6.",
         ),
         (so(Evidence(3.0, extra_condition_met=False)), ""),
         (so(Evidence(3.0, extra_condition_met=False, partly_condition_met=True)), ""),

@@ -131,7 +131,7 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
     assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_small(own, "../")
     assert not str(module.of_small(found["winding"], "../")).strip()
-    assert said("sentence", learned(GPT2)["makes-its-own-positions"]) == "No model here can test it"
+    assert said("sentence", learned(GPT2)["makes-its-own-positions"]) == "It can't be tested in any model here"
 
 
 def test_small_models_are_counted_only_where_there_are_no_others():
@@ -196,7 +196,7 @@ def short(*pages, in_series=()):
                 "<strong>Only in gpt2&#39;s title</strong> (2)",
                 "own waves with random phases</a> (1 of 3)",
             ],
-            ["no claim that three or more models can test"],
+            ["no claim that can be tested in three or more models"],
         ),
     ],
 )

@@ -94,12 +94,12 @@ def test_costs_in_other_units_are_not_compared():
         ("step", "fails 0.1, holds 3, untested", "Holds only at the last step at which it can be tested, 1 ("),
         ("step", "fails 0, holds 3, holds 4, untested", "Holds from step 1 on until 2, the last at which it can be"),
         ("step", "holds 1, " * 5 + "fails 0.1, holds 3, holds 4", "Holds from step 6 on, and at 5 earlier steps ("),
-        ("step", "untested, holds 2, holds 3", "Holds at every step that can test it, from 1 to 2 ("),
+        ("step", "untested, holds 2, holds 3", "Holds at every step at which it can be tested, from 1 to 2 ("),
         ("step", "untested, holds 2", "Holds at step 1, the only one at which it can be tested (effect 2)."),
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (effects 2 to 3)."),
         ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2 and fails in 1 of 3 (effects 0.5"),
         ("seed", "untested, fails 0.5", "Fails in the only seed tested (effect 0.5). Untested in 1 of 2 models."),
-        ("seed", "untested, untested", "No model in this series can test it."),
+        ("seed", "untested, untested", "It can't be tested in any model of this series."),
         ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
         ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3 models."),
         ("change", "holds 2, holds 0.2, holds 0.5", "Holds: a, b, c."),
@@ -319,7 +319,7 @@ def test_what_holds_at_no_step_is_named():
     never = course([("fails", 0.1), ("partly", 0.2), ("fails", 0.1)], [10, 5, 2])
     assert [row.rule.id for row in never.emergence["never"]] == ["winding"]
     macros = environment().get_template("series_macros.j2").make_module({"root": ""})
-    assert "Never, at any step that can test it (1): " in macros.emergence(never, "#")
+    assert "Never, at any step at which it can be tested (1): " in macros.emergence(never, "#")
     assert "<td>never held</td>" in macros.summary(never, never.rows[0])
     assert not course([("fails", 0.1), ("holds", 2.0), ("fails", 0.1)], [10, 5, 2]).emergence["never"]
     assert not course([("untested", 0.1)] * 3, [10, 5, 2]).emergence["never"]
