@@ -102,7 +102,7 @@ def test_costs_in_other_units_are_not_compared():
         ("seed", "untested, untested", "It can't be tested in any model of this series."),
         ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
         ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3 models."),
-        ("change", "holds 2, holds 0.2, holds 0.5", "Holds in 3 of 3 models: a, b, c."),
+        ("change", "holds 2, holds 0.2, holds 0.5", "Holds: a, b, c."),
     ],
 )
 def test_what_is_said_along_a_series(along_what, verdicts, said):
