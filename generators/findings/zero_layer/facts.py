@@ -27,8 +27,8 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
         yield facts.EntityNumbers("cosine with that token", cosines, "zero-layer-norms")
     for place, hub in enumerate(facts.rows(found, "hubs", HubRow)):
         says = (
-            f"After each of {hub['absorbs']} other tokens, the model without layers predicts this one instead of that "
-            "token again."
+            f"After each of {hub['absorbs']} other tokens, the model without layers predicts this one instead of "
+            "that token again."
         )
         yield facts.EntityNote(hub["id"], says, named=place < NAMED)
 
