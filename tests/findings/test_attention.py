@@ -380,7 +380,7 @@ def test_directions_that_are_rounding_are_not_read(decoder, noise):
     result = compute({**weights, "position_embedding": flat.astype(np.float32)}, arch)
     claims = synthetic.by_id(ATTENTION, result)
     assert claims["mlp-ignores-positions"].verdict == "untested"
-    assert claims["writes-positions"].answer.startswith("P has only 3 directions, and 21 are asked for")
+    assert claims["writes-positions"].answer.startswith("P has only 3 directions, and 21 are needed")
     assert "directions_of_P" not in noise.metrics
 
 

@@ -84,11 +84,11 @@ def test_a_token_is_found_by_id_and_by_text(visit: Visit, planted: str, asked: s
     page = visit(f"{planted}?token={asked}")
     expect(page.get_by_role("dialog", name="Token 4 ␠b of Planted")).to_be_visible()
     assert "In the cluster of 2 tokens" in reported(page)
-    assert "returns another token instead" in reported(page)
+    assert "the model predicts another token after it" in reported(page)
     assert row(page, "next token without layers")[0] == "7 c"
     panel(page).get_by_role("link", name="7", exact=True).click()
     expect(page.get_by_role("dialog", name="Token 7 c of Planted")).to_be_visible()
-    assert "Without layers it returns itself." in reported(page)
+    assert "Without layers, the model repeats it." in reported(page)
     assert page.url == f"{planted}?token=7"
 
 
