@@ -9,7 +9,7 @@ from generators.base.text import share, two
 from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve, Story
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
 from generators.findings.helix.trained import FEWEST, Seam, Trained
-from generators.findings.judging import Evidence, Untested, beyond_chance, claim
+from generators.findings.judging import Evidence, Untested, beyond_chance, claim, clearly_beyond
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import strictest
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR, principal_scores
@@ -39,7 +39,7 @@ def three_components(m: HelixMetrics) -> Evidence | Untested:
     if chance is None:
         return Untested("no-curves")
     ranges, kept, median = m["explained_variance_3d"], m["explained_variance_3d_kept"], chance["median"]
-    needed = max(median + LEAST_BEYOND * (1 - median), chance["limit"])
+    needed = max(median + LEAST_BEYOND * (1 - median), clearly_beyond(chance))
 
     def of(value: float) -> Evidence:
         return Evidence(value, chance=chance, holds_at=needed, extra_condition_met=kept > needed)
