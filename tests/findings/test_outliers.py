@@ -144,7 +144,7 @@ def test_short_tokens_huddle_by_their_length_alone():
 
 @pytest.mark.parametrize(("named", "inside", "verdict", "said"), [
     (30, 25, "holds", "25 of the 30 "), (60, 60, "holds", "All 60 "), (30, 14, "fails", "Only 14 of the 30 "),
-    (9, 0, "partly", "0 of the 9 "), (9, 5, "holds", "5 of the 9 "), (0, 0, "partly", "there are no counts of the training "),
+    (9, 0, "partly", "0 of the 9 "), (9, 5, "holds", "5 of the 9 "), (0, 0, "partly", "no counts of the training "),
 ])  # fmt: skip
 def test_names_judge_the_clump(named, inside, verdict, said):
     E, ids = cloud(33)
