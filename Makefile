@@ -103,7 +103,7 @@ crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that w
 reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
 	$(BIN)/python -m tests.torture reproducible
 
-large: $(VENV)/.dev ## seconds and memory of each finding where positions, layers or tokens are many; LARGE_ARGS="--write", say
+large: $(VENV)/.dev ## seconds and memory of each finding, and how they grow with tokens, layers and context; LARGE_ARGS="--write", say
 	$(BIN)/python -m tests.torture large $(LARGE_ARGS)
 
 lighthouse: $(LIGHTHOUSE)/.lhci-$(LHCI_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget

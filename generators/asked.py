@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -32,10 +33,13 @@ def executors(jobs: int, scheduler: str | None = None) -> "Choice":
     return Choice(jobs, scheduler)
 
 
-def run_settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
+def run_settings(
+    budget: float | None, device: str, skip_runs: bool, usual: float = options.DEFAULT_BUDGET
+) -> "RunSettings":
     from generators.compute import running
 
-    return running.chosen(budget, device, skip=skip_runs)
+    chosen = running.chosen(usual if budget is None else budget, device, skip=skip_runs)
+    return chosen if budget is None else replace(chosen, ends_on_time=True)
 
 
 def findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
@@ -167,8 +171,6 @@ def with_counts(specs: list[str] | None, found: "Sequence[Model]", counts: Path)
 def on_own_samples(
     models: "Sequence[Model]", only: list[str] | None, settings: "RunSettings"
 ) -> "tuple[Sequence[Model], list[str], RunSettings]":
-    from dataclasses import replace
-
     from generators.checkpoint.registry import ON_OWN_SAMPLES
     from generators.findings import FINDINGS
     from generators.findings.inputs import RUN

@@ -54,7 +54,7 @@ def build(
     models: options.Models = None,
     results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    budget: options.Budget = options.DEFAULT_BUDGET,
+    budget: options.Budget = None,
     device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
     offline: options.Offline = False,
@@ -88,7 +88,7 @@ def compute(
     group: options.Group = None,
     everything: options.All = False,
     only: options.Only = None,
-    budget: options.Budget = options.DEFAULT_BUDGET,
+    budget: options.Budget = None,
     device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
     own_samples: options.OwnSamples = False,
@@ -143,7 +143,7 @@ def plan(
     from generators import costs
 
     known, places, store = asked.registry(registry, named=bool(models)), asked.places(offline), asked.store(results)
-    settings = asked.run_settings(options.DEFAULT_BUDGET, options.DEFAULT_DEVICE, skip_runs)
+    settings = asked.run_settings(None, options.DEFAULT_DEVICE, skip_runs)
     chosen = asked.asked_models(models, known, None, group, everything=False) or known.models
     with progress() as tell:
         found = []
@@ -162,7 +162,7 @@ def report(
         typer.Option("--output", "-o", metavar="DIR", help="Where to write the report; an existing one is replaced."),
     ] = Path("report"),
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    budget: options.Budget = options.DEFAULT_REPORT_BUDGET,
+    budget: options.Budget = None,
     device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
     family: options.Family = None,
@@ -177,7 +177,8 @@ def report(
     from generators.site.report import write_report
 
     known = asked.registry(registry, named=True)
-    chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
+    chosen = asked.named_models([model], known, family)[0]
+    settings = asked.run_settings(budget, device, skip_runs, options.DEFAULT_REPORT_BUDGET)
     usual = FEW_JOBS if settings.device == "cpu" else 1  # each process would load the model on the GPU
     places, choice = asked.places(offline), asked.executors(jobs or usual)
     how_long = partial(costs.of_report, chosen, places, settings)

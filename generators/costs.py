@@ -169,10 +169,9 @@ def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:
     said = [f"The report takes up to {in_hours(MINUTE * ceil(cost.seconds / MINUTE))}."]
     if cost.runs:
         more = "--budget 10 reads more text, " if settings.budget_s < DEFAULT_BUDGET_S else ""
-        said.append(
-            f"Running the model has a budget of {settings.budget_s / MINUTE:g} min, which findings exceed if they "
-            f"must: {more}--skip-runs runs nothing."
-        )
+        exceeded = "after which findings end" if settings.ends_on_time else "which findings exceed if they must"
+        minutes = f"{settings.budget_s / MINUTE:g} min"
+        said.append(f"Running the model has a budget of {minutes}, {exceeded}: {more}--skip-runs runs nothing.")
     return said
 
 

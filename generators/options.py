@@ -38,11 +38,12 @@ Wait = Annotated[
     ),
 ]
 Budget = Annotated[
-    float,
+    float | None,
     typer.Option(
         metavar="MINUTES",
         help="How long findings that run the model may take per model; with less time they read fewer windows of "
-        "text. Results from a larger budget are kept.",
+        "text, and what wouldn't end in it is not measured. Results from a larger budget are kept. Default: text for "
+        "10 minutes (atlas report: 1) of a slow machine, however long that takes here.",
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="cpu|cuda|auto", help="Where models run; auto: a GPU if there is one.")]

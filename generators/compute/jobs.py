@@ -4,7 +4,9 @@ A model is looked at (what will its jobs need?), then prepared (every tensor rea
 then measured, one finding a job. A process keeps the model open that it had last.
 """
 
+import math
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,12 +30,13 @@ from generators.compute import memory
 from generators.compute.judged import read_metrics
 from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, prepare
 from generators.compute.records import StoredFinding, table_records
-from generators.compute.running import CUT_TO, GIB, RunSettings
+from generators.compute.running import CUT_TO, GIB, OUT_OF_TIME, RunSettings
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
 OVERFLOW = "What is measured of these weights is infinity or no number at all: they are too large, or too much alike."
+FIRST_SHARE = 0.1  # of a run, from which on its progress tells when it ends
 MEASURING_THREADS = 1  # BLAS threads: sums in another order differ in their last digits
 Say = Callable[[str | Progress], None]  # called with lines that a job reports, and with its progress
 
@@ -126,13 +129,15 @@ class Prepare:
 class Measure:
     """Measure one finding.
 
-    `unfinished` is the folder for what a run of the model has got to, None where the process can't write there.
+    `unfinished` is the folder for what a run of the model has got to, None where the process can't write there;
+    `ends` is when the time for running the model is over (`time.time()`).
     """
 
     request: Request
     planned: Plan
     need: int
     unfinished: Path | None = None
+    ends: float = math.inf
 
     @property
     def what(self) -> str:
@@ -146,7 +151,7 @@ class Measure:
                 f"{finding.name} can't be measured there: that process has another version of the atlas."
             )
         with tempfile.TemporaryDirectory() as elsewhere:
-            measured = measure(self.planned, opened, self.unfinished or Path(elsewhere), say)
+            measured = measure(self.planned, opened, self.unfinished or Path(elsewhere), say, self.ends)
         planned = {tensor.name: tensor.sha256 for tensor in self.planned.tensors.values()}
         changed = opened.checkpoint.changed_since(planned)
         if changed is not None:
@@ -202,7 +207,22 @@ class WorkerContext:
 # Measuring
 
 
-def measure(planned: Plan, opened: Opened, unfinished: Path, say: Say) -> Measured:
+class OutOfTimeError(Exception):
+    """What runs the model won't end in time."""
+
+
+def in_time(say: Say, ends: float) -> Callable[[Progress], None]:
+    """Return what passes on progress and, a tenth done, raises OutOfTimeError if the rest would end too late."""
+
+    def told(progress: Progress) -> None:
+        say(progress)
+        if progress.share >= FIRST_SHARE and time.time() + progress.seconds_left > ends:
+            raise OutOfTimeError
+
+    return told
+
+
+def measure(planned: Plan, opened: Opened, unfinished: Path, say: Say, ends: float = math.inf) -> Measured:
     """Measure one finding that has a key, or give the reason why not; `unfinished` stores partial runs."""
     finding = planned.finding
     record = StoredFinding(
@@ -216,8 +236,10 @@ def measure(planned: Plan, opened: Opened, unfinished: Path, say: Say) -> Measur
     try:
         given = _inputs(finding, opened)
         if given.run is not None:
+            if time.time() > ends:
+                raise OutOfTimeError
             budget_s = opened.settings.budget_s * part_of_budget(finding)
-            opened.run.begin(budget_s, TimeLeft(say), unfinished)
+            opened.run.begin(budget_s, TimeLeft(in_time(say, ends)), unfinished)
         with threadpool_limits(MEASURING_THREADS):
             measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
@@ -227,8 +249,9 @@ def measure(planned: Plan, opened: Opened, unfinished: Path, say: Say) -> Measur
         return Measured(record.model_copy(update=numbers), measured.arrays)
     except NotApplicableError as sentence:
         return Measured(record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}))
-    except CannotRunError as sentence:
-        return Measured(StoredFinding(finding=finding.name, status="missing", reason=str(sentence)), here=True)
+    except (CannotRunError, OutOfTimeError) as error:
+        reason = str(error) or OUT_OF_TIME
+        return Measured(StoredFinding(finding=finding.name, status="missing", reason=reason), here=True)
 
 
 def _check_finite(finding: Finding[Any], metrics: Any) -> None:

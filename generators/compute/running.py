@@ -35,6 +35,7 @@ DEVICES = ("cpu", "cuda", "auto")
 GIB = 1 << 30
 NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
 NOT_NOW = "couldn't be downloaded."
+OUT_OF_TIME = "Measuring it would have taken longer than the time given to it (--budget)."
 OTHER_SOFTWARE = "The model can't be run here: transformers doesn't open its file, which the atlas only reads."
 FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
@@ -57,6 +58,7 @@ class RunSettings:
     skip: bool = False
     own_samples: bool = False  # use these as the text; the only setting here that is in a key
     keep_outdated: bool = False  # keep and list results of older versions
+    ends_on_time: bool = False  # leave out what wouldn't end within the budget here
 
     @property
     def operations(self) -> str:
@@ -125,10 +127,10 @@ def _too_large(files: Files) -> str | None:
 
 
 def may_pass(reason: str | None) -> bool:
-    """Return whether the reason may be temporary: too little memory or disk, or the hub is unreachable."""
+    """Return whether the reason may be temporary: too little memory, disk or time, or the hub is unreachable."""
     if reason is None or reason.endswith(FOR_EVER):
         return False
-    return "memory" in reason or "disk" in reason or reason.endswith(NOT_NOW)
+    return "memory" in reason or "disk" in reason or reason.endswith((NOT_NOW, OUT_OF_TIME))
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class ModelRun:
     known: reconcile.Reconciled | None = None
     lock: ExitStack = field(default_factory=ExitStack)
     held_since: float = 0.0
+    ends: float | None = None  # when the time for running the model is over
     done: dict[str, tuple[StoredFinding, bool]] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
     is_complete: bool = True  # whether nothing will be left to do, as far as is known
@@ -165,6 +166,9 @@ class Scheduler:
         if self._waiting and run is self._waiting[0]:
             self._under_way.append(self._waiting.popleft())
         run.at_work += 1
+        if self._settings.ends_on_time and isinstance(job, jobs.Measure) and RUN in job.planned.finding.needs:
+            run.ends = run.ends or time.time() + self._settings.budget_s
+            job = replace(job, ends=run.ends)
         self._at_work[worker], self._last[worker] = (run, job), run
         self._display.begin(worker, run.tally, job.what, measures=isinstance(job, jobs.Measure))
         self._workers.begin(worker, job)
@@ -245,8 +249,8 @@ class Scheduler:
     def _plan(self, run: ModelRun) -> None:
         """Make a job of each finding that isn't stored.
 
-        The one that runs the model longest comes first, so that nobody is idle while it ends. Where one worker does
-        all, it comes last, so that a run that is stopped soon has something to show.
+        Those that run the model longest come first, so that nobody is idle while they end. Where one worker does
+        all, or time is short, they come last, so that a run that is stopped soon has something to show.
         """
         assert run.prepared is not None and run.needs is not None
         run.known = known = reconcile.reconcile(run.prepared, self._settings, self._store)  # another may have written
@@ -266,9 +270,8 @@ class Scheduler:
             unfinished = self._store.unfinished(run.name, name, planned.key).resolve()
             here = unfinished if self._workers.writes_here else None
             run.ready.append(jobs.Measure(run.request, planned, run.needs.to_measure[name], here))
-        run.ready = deque(sorted(run.ready, key=_passes))
-        if len(self._workers.names()) > 1:
-            run.ready.rotate()
+        longest_first = len(self._workers.names()) > 1 and not self._settings.ends_on_time
+        run.ready = deque(sorted(run.ready, key=_passes, reverse=longest_first))
         self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
 
     def _expect(self, run: ModelRun, left: Findings) -> None:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 LONGEST = 18  # characters of a label
-SIZE = 7.5  # points
+SIZE = 8.5  # points
 HEIGHT = 1.25 * SIZE  # line height
 AWAY = 3  # distance from the dot's center, in points
 GAP = 3  # points between labels in a line

@@ -47,5 +47,5 @@ def draw_single(curve: Rows, *, grey: bool = False) -> Any:
         for row, name, place in named:  # in corners, where no points hide them
             x, y, _ = proj3d.proj_transform(*curve.points[row], ax.get_proj())
             line = {"arrowstyle": "-", "lw": 0.5, "color": style.INK}
-            ax.annotate(name, (x, y), place, textcoords="axes fraction", fontsize=7, arrowprops=line)
+            ax.annotate(name, (x, y), place, textcoords="axes fraction", fontsize=8.5, arrowprops=line)
     return figure

@@ -24,6 +24,7 @@ CYCLIC_STOPS = ("#3b5bdb", "#1a936f", "#d9a514", "#b8559b", "#3b5bdb")  # one fu
 DIVERGING_ENDS = ("#2f80c8", "#d6503c")  # below, above; in between the page shows through
 SEQUENTIAL = "viridis"
 TOKEN_GREY = "#878d98"  # tokens behind positions: visible on white and on slate
+ANSWER = (5.9, 2.8)  # inches: what a model's page gives to the figure of an answer
 RASTER_DPI = 100  # for raster images inside an SVG, which pages show at about 96
 
 
@@ -73,7 +74,7 @@ def canvas(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained", dpi=RASTER_DPI)
 
 
-def plot(width: float, height: float) -> tuple[Any, Any]:
+def plot(width: float = ANSWER[0], height: float = ANSWER[1]) -> tuple[Any, Any]:
     """Return an empty figure in house style and its axes; sizes in inches."""
     figure = canvas(width, height)
     return figure, figure.add_subplot()
@@ -93,7 +94,7 @@ def panels(count: int, columns: int, size: tuple[float, float], more: tuple[floa
 def head_maps(maps: list[tuple[str, Float[Array, "layers heads"]]], width: float, tall: float, label: str) -> Any:
     """Draw numbers from 0 to 1 of every head, a titled panel each, as high as `tall` for as many layers as heads."""
     layers, heads = maps[0][1].shape
-    figure = canvas(width, 0.8 + tall * max(0.5, min(1.6, layers / heads)))
+    figure = canvas(width, min(ANSWER[1], 0.8 + tall * max(0.5, layers / heads)))
     axes = figure.subplots(1, len(maps), sharey=True, squeeze=False)[0]
     for ax, (title, values) in zip(axes, maps, strict=True):
         image = ax.imshow(values, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")

@@ -7,8 +7,9 @@ import torch
 
 from generators import findings as all_findings
 from generators.base.errors import InputError
+from generators.base.progress import Progress
 from generators.checkpoint.sources import Places
-from generators.compute import running
+from generators.compute import jobs, running
 from generators.compute.running import CUT_TO, RunSettings, chosen, has_time_for_more
 from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
@@ -27,6 +28,10 @@ SECONDS_A_WINDOW = 1.0
 
 class Timed(StandIn):
     """A model that takes a second for each window."""
+
+    def begin(self, budget_s, watch=None, unfinished=None):
+        super().begin(budget_s, watch, unfinished)
+        self.watch = watch
 
     def affordable(self, count, length, passes):
         found = budget.affordable(count, SECONDS_A_WINDOW, self.budget_s, 1.0)
@@ -75,6 +80,24 @@ def test_a_models_time_is_shared_by_what_findings_would_run(folder, store, ran):
     for no_more in (40, 20):
         assert compute(folder, store, RunSettings(budget_s=no_more)).computed == ()
         assert contents(store.root / "tiny") == before
+
+
+@pytest.mark.parametrize(("share", "left", "is_done"), [(0.5, 15.0, True), (0.5, 25.0, False), (0.05, 1e6, True)])
+def test_what_would_not_end_in_time_is_left_out_and_measured_with_more(
+    folder, store, ran, monkeypatch, share, left, is_done
+):
+    """The time is 20 seconds; what a run's first shares took foretells nothing."""
+    monkeypatch.setattr(jobs, "TimeLeft", lambda tell: lambda done: tell(Progress(done, left)))
+    windows = Timed.windows
+    monkeypatch.setattr(Timed, "windows", lambda self, *args: (self.watch(share), windows(self, *args))[1])
+    in_time, whole = RunSettings(budget_s=20, ends_on_time=True), RunSettings(budget_s=20)
+    assert compute(folder, store, in_time).computed == (("weights", "much", "little") if is_done else ("weights",))
+    reason = store.finding("tiny", "much").reason
+    assert reason == (None if is_done else running.OUT_OF_TIME)
+    assert compute(folder, store, whole).computed == (() if is_done else ("much", "little"))
+    before = contents(store.root / "tiny")
+    assert compute(folder, store, in_time).computed == ()
+    assert contents(store.root / "tiny") == before
 
 
 def test_a_finding_that_is_computed_alone_reads_what_it_reads_beside_others(folder, store, ran):

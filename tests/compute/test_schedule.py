@@ -217,7 +217,7 @@ def test_after_ctrl_c_the_next_run_goes_on(models, expected, store, count, at):
 
 
 @pytest.mark.parametrize(
-    ("workers", "order"), [(1, ["weights", "short", "longest"]), (2, ["longest", "weights", "short"])]
+    ("workers", "order"), [(1, ["weights", "short", "longest"]), (2, ["longest", "short", "weights"])]
 )
 def test_what_runs_the_model_longest_begins_first_beside_others_and_last_where_it_would_keep_them_waiting(
     models, store, monkeypatch, workers, order

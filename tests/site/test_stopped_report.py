@@ -149,7 +149,7 @@ def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):
     ("arguments", "budget_s", "said"),
     [
         ([], 60.0, "1 min, which findings exceed if they must: --budget 10 reads more text, --skip-runs"),
-        (["--budget", "10"], 600.0, "10 min, which findings exceed if they must: --skip-runs"),
+        (["--budget", "10"], 600.0, "10 min, after which findings end: --skip-runs"),
         (["--skip-runs"], 60.0, None),
     ],
 )

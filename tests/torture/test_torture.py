@@ -104,9 +104,11 @@ def test_disk_fails_as_it_should(tmp_path, fault):
 def test_figures_are_stored_and_read(tmp_path, monkeypatch):
     monkeypatch.setattr(costs, "RESULTS", tmp_path)
     monkeypatch.setattr(fuzz, "RESULTS", tmp_path / "fuzz.json")
-    monkeypatch.setitem(costs.SHAPES, "tiny", TINY)
+    monkeypatch.setitem(costs.SHAPES, "tiny", (1, TINY))
     costs.large(["tiny"], ["gains"], write=True)
-    assert json.loads((tmp_path / "large.json").read_text())["shapes"]["tiny"]["gains"]["mib"] > 50
+    took = json.loads((tmp_path / "large.json").read_text())["findings"]["gains"]["tiny"]
+    assert (took["status"], took["mib"] > 50) == ("computed", True)
+    assert costs.growth({"base": 2.0, "layers": 32.0}) == "2.0 s, layers x 4 32.0 s (power 2.0)"
     shutil.copy(ROOT / "results" / "fuzz.json", tmp_path)
     fuzz.fuzz(mutants=2, jobs=2, kind=["config"], write=True)
     assert sum(quality_reports.read(tmp_path, "fuzz").kinds["config"].values()) == 2

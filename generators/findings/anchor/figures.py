@@ -21,7 +21,7 @@ def figures(measured: Measurements[AnchorMetrics]) -> list[Figure]:
 
 
 def draw_largest(metrics: AnchorMetrics) -> Any:
-    figure, ax = style.plot(width=6.6, height=3.4)
+    figure, ax = style.plot()
     rows = metrics["largest"]
     layers, sizes = [row["layer"] for row in rows], numbers(rows, "size")
     medians = sizes / np.maximum(numbers(rows, "over_median"), 1e-12)
@@ -35,7 +35,7 @@ def draw_largest(metrics: AnchorMetrics) -> Any:
         if row["channel"] != before:
             place = (row["layer"], row["size"])
             ax.annotate(
-                str(row["channel"]), place, xytext=(0, 5), textcoords="offset points", ha="center", fontsize=7
+                str(row["channel"]), place, xytext=(0, 5), textcoords="offset points", ha="center", fontsize=8.5
             )
         before = row["channel"]
     ax.set_yscale("log")

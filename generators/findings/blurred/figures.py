@@ -14,8 +14,7 @@ def figures(measured: Measurements[BlurredMetrics]) -> list[Figure]:
 
 
 def draw_heads(rows: list[BlurredHeadRow], uniform: float, group: int) -> Any:
-    figure = style.canvas(width=5.6, height=3.6)
-    ax = figure.subplots()
+    figure, ax = style.plot()
     ax.axline((0, 0), slope=1, linestyle="--", linewidth=1, alpha=0.6)
     for value in (ax.axvline, ax.axhline):
         value(uniform, linewidth=0.8, linestyle=":", alpha=0.6)

@@ -20,7 +20,7 @@ def figures(measured: Measurements[ChannelUseMetrics]) -> list[Figure]:
 def draw_costs(swept: list[SweptRow], rows: list[ChannelUseRow], unit: str) -> Any:
     ordered = sorted(swept, key=lambda row: -row["cost"])
     with_rho = any(row["unigram_rho"] is not None for row in swept)
-    figure = style.canvas(width=7.6 if with_rho else 5.0, height=3.6)
+    figure = style.canvas(*style.ANSWER)
     axes = figure.subplots(1, 1 + with_rho, sharey=True, squeeze=False)[0]
     costs = numbers(ordered, "cost")
     across = [np.arange(1.0, len(ordered) + 1), numbers(ordered, "unigram_rho")][: 1 + with_rho]
@@ -31,7 +31,11 @@ def draw_costs(swept: list[SweptRow], rows: list[ChannelUseRow], unit: str) -> A
             if row["channel"] in names:
                 ax.plot(place, row["cost"], "o", ms=5, color=style.COLOURS[1])
                 ax.annotate(
-                    names[row["channel"]], (place, row["cost"]), xytext=(4, 4), textcoords="offset points", fontsize=7
+                    names[row["channel"]],
+                    (place, row["cost"]),
+                    xytext=(4, 4),
+                    textcoords="offset points",
+                    fontsize=8.5,
                 )
         ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
     axes[0].set_yscale("symlog", linthresh=LINEAR_UP_TO)

@@ -18,7 +18,7 @@ def figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
 
 
 def draw_histogram(std: Float[Array, " d"], k: int) -> Any:
-    figure, ax = style.plot(width=6.4, height=3.4)
+    figure, ax = style.plot()
     log_std = np.log10(std[std > 0])
     ax.hist(log_std, bins=60, color=style.COLOURS[0])
     if k:

@@ -18,7 +18,7 @@ def figures(measured: Measurements[FrequencyMetrics]) -> list[Figure]:
 
 
 def draw_channels(arrays: dict[str, Array], channel: int, contrast: int) -> Any:
-    figure = style.canvas(width=8.6, height=4.8)
+    figure = style.canvas(*style.ANSWER)
     axes = figure.subplots(2, 3, sharex="col", sharey="row")
     across = (("token_log_frequency", "log-frequency"), ("token_norm", "norm"), ("token_id", "token index"))
     for row, (name, number) in enumerate((("token_channel", channel), ("token_contrast", contrast))):

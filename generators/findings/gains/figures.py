@@ -10,8 +10,8 @@ from generators.findings.gains.measure import GainsMetrics
 from generators.findings.measured import Measurements
 from generators.maths.channels import ConsistentChannel
 
-COLUMNS = 4
-MOST_PANELS = 24  # deeper models show evenly spaced layers
+COLUMNS = 6
+MOST_PANELS = 12  # deeper models show evenly spaced layers
 
 
 def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
@@ -26,7 +26,7 @@ def draw_gains(arrays: dict[str, Array], found: ConsistentChannel | None) -> Any
     gains, layers = arrays["ln2_gain"], arrays["ln2_layers"]
     drawn = np.linspace(0, len(gains) - 1, min(len(gains), MOST_PANELS)).round().astype(int)
     gains, layers = gains[drawn], layers[drawn]
-    figure, axes = style.panels(len(gains), COLUMNS, (2.05, 1.8), (0.6, 0.5), sharex=True, sharey=True)
+    figure, axes = style.panels(len(gains), COLUMNS, (1.8, 1.8), (0.6, 0.5), sharex=True, sharey=True)
     std = arrays.get("position_std", np.zeros(1))
     varied = (std > 0).any()
     x = np.where(std > 0, std, np.nan) if varied else np.arange(gains.shape[1])

@@ -52,19 +52,19 @@ def draw_helix(measured: Measurements[HelixMetrics]) -> Any:
     metrics, ranges = measured.metrics, _ranges(measured)
     found = metrics["explained_variance_3d"]
     shares = (found["no_first"], found["late"], found["early"])[: len(ranges)]
-    figure = style.canvas(width=3.0 * len(ranges), height=3.5)
+    figure = style.canvas(width=3.0 * len(ranges), height=3.2)
     for index, (rows, share) in enumerate(zip(ranges, shares, strict=True), start=1):
         ax = figure.add_subplot(1, len(ranges), index, projection="3d")
         positions = rows.first + np.arange(len(rows.points))
         style.curve_3d(ax, rows.points, positions)
         if positions[-1] == metrics["n_positions"] - 1 in metrics["outlier_positions"]:
-            ax.text(*rows.points[-1], f" {positions[-1]:,}", fontsize=8)  # a lone dot, off the curve
+            ax.text(*rows.points[-1], f" {positions[-1]:,}", fontsize=8.5)  # a lone dot, off the curve
         ax.set_title(f"{rows.name}\nno variance" if share is None else f"{rows.name}\n{share:.1%} of variance")
     return figure
 
 
 def draw_norms(norms: Float[Array, " n"], metrics: HelixMetrics) -> Any:
-    figure, ax = style.plot(width=8.5, height=3.2)
+    figure, ax = style.plot()
     ax.plot(norms, lw=1, color=style.COLOURS[0])
     outliers = metrics["outlier_positions"]
     if outliers:

@@ -19,11 +19,11 @@ def figures(measured: Measurements[OutliersMetrics]) -> list[Figure]:
 
 
 def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
-    figure, ax = style.plot(width=8.6, height=3.8)
+    figure, ax = style.plot()
     _dots(ax, arrays["ids"], arrays["norm"], style.COLOURS[0], "tokens", 2)
     if "member_ids" in arrays:
         _dots(ax, arrays["member_ids"], arrays["member_norm"], style.COLOURS[1], "the cluster", 3)
-        ax.legend(markerscale=3)
+        figure.legend(loc="outside upper right", ncols=2, markerscale=3)
     points = np.column_stack([extremes.column("id"), extremes.column("norm")]).astype(float)
     ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6)
     ax.set_xlim(ax.get_xlim())

@@ -11,7 +11,7 @@ from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.position_line.measure import LineRow, PositionLineMetrics
 
-MOST_PANELS = 8
+MOST_PANELS = 4
 AXES = ("position", "component 1", "component 2")
 
 
@@ -33,7 +33,7 @@ def upright(scores: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]:
 
 def draw_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow]) -> Any:
     shown = sorted({round(i) for i in np.linspace(0, len(rows) - 1, min(len(rows), MOST_PANELS))})
-    figure, axes = style.panels(len(shown), 4, (2.2, 1.9), (0.7, 0.6), sharex=True, sharey=True)
+    figure, axes = style.panels(len(shown), MOST_PANELS, (2.3, 2.1), (0.7, 0.6), sharex=True, sharey=True)
     positions = first + np.arange(scores.shape[1])
     for ax, layer in zip(axes, shown, strict=True):
         leading = scores[layer, :, 0]

@@ -14,7 +14,7 @@ def figures(measured: Measurements[PositionReadingMetrics]) -> list[Figure]:
 
 
 def draw_strengths(metrics: PositionReadingMetrics) -> Any:
-    figure, ax = style.plot(width=max(4.6, 0.3 * metrics["n_heads"] + 2.6), height=3.2)
+    figure, ax = style.plot(width=max(4.6, 0.3 * metrics["n_heads"] + 2.6), height=2.8)
     rows = [row for row in metrics["heads"] if row["times_median"]]
     chance = metrics["chance"]["times_median"]
     if chance is not None:

@@ -27,7 +27,7 @@ def figures(measured: Measurements[PositionSchemeMetrics]) -> list[Figure]:
 
 
 def draw_rotations(metrics: PositionSchemeMetrics, arrays: dict[str, Array]) -> Any:
-    figure, ax = style.plot(width=6.4, height=3.6)
+    figure, ax = style.plot()
     for index, rotation in enumerate(metrics["rotations"]):
         periods = arrays[f"periods_{index}"]
         limit = rotation["window"] or metrics["n_ctx"] or np.inf
@@ -57,7 +57,7 @@ def _named(rotation: Rotation, n_layers: int) -> str:
 
 
 def draw_slopes(slopes: Slopes) -> Any:
-    figure, ax = style.plot(width=6.4, height=3.6)
+    figure, ax = style.plot()
     heads = sorted(slopes["heads"], key=lambda head: head["half_distance"])
     distances = np.geomspace(1, max(6 * slopes["longest_half"], 2), 200)
     colours = style.position_colours()(np.linspace(0, 1, len(heads)))

@@ -20,7 +20,7 @@ def draw_shares(shares: Float[Array, "layers d"]) -> Any:
     channels = sorted(np.argsort(-shares.max(axis=0), kind="stable")[:SHOWN].tolist())
     others = shares.sum(axis=1) - shares[:, channels].sum(axis=1)
     drawn = np.vstack([shares[:, channels].T, others])
-    figure, ax = style.plot(width=6.0, height=3.4)
+    figure, ax = style.plot()
     image = ax.imshow(np.clip(drawn, 0, 1), cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
     ax.set_yticks(range(len(drawn)), [*map(str, channels), "others"])
     ax.set(xlabel="layer that is given the stream; the last is what comes out", ylabel="channel")

@@ -26,7 +26,7 @@ def _columns(rows: list[TurningRow], which: Which) -> Iterator[Array]:
 
 
 def draw_damage(rows: list[TurningRow]) -> Any:
-    figure, ax = style.plot(width=6.4, height=3.6)
+    figure, ax = style.plot()
     for index, which in enumerate(WHICH):
         turning, damage, low, high = _columns(rows, which)
         colour = style.TOKEN_GREY if which == "random" else style.COLOURS[index]

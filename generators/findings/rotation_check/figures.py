@@ -15,7 +15,7 @@ def figures(measured: Measurements[RotationCheckMetrics]) -> list[Figure]:
 
 def draw(m: RotationCheckMetrics) -> Any:
     """Draw what settings add to the loss: theta in a line of three, the others beside it."""
-    figure, ax = style.plot(width=6.0, height=3.2)
+    figure, ax = style.plot()
     theta, others = (
         [row for row in m["settings"] if (row["setting"] in OF_THETA) == wanted] for wanted in (True, False)
     )

@@ -11,7 +11,7 @@ from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
-MOST_PANELS = 8
+MOST_PANELS = 4
 
 
 def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
@@ -22,7 +22,7 @@ def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
 
 def draw_curves(curves: Float[Array, "layers m 3"], first: int) -> Any:
     shown = sorted({round(i) for i in np.linspace(0, len(curves) - 1, min(len(curves), MOST_PANELS))})
-    figure, axes = style.panels(len(shown), 4, (2.4, 2.6), (0.9, 0.0), subplot_kw={"projection": "3d"})
+    figure, axes = style.panels(len(shown), MOST_PANELS, (2.4, 2.6), (0.9, 0.0), subplot_kw={"projection": "3d"})
     for ax, layer in zip(axes, shown, strict=True):
         dots = style.curve_3d(ax, curves[layer], first + np.arange(curves.shape[1]), with_bar=False)
         ax.set_title(_name(layer, len(curves)))

@@ -16,7 +16,7 @@ def figures(measured: Measurements[SubspacesMetrics]) -> list[Figure]:
 
 
 def draw_capture(capture: list[float], chance: float, k: int) -> Any:
-    figure, ax = style.plot(width=7.6, height=3.4)
+    figure, ax = style.plot()
     index = np.arange(1, len(capture) + 1)
     ax.plot(index, capture, ".", ms=3.5, color=style.COLOURS[0], rasterized=True)
     ax.axhline(chance, ls="--", lw=1, color=style.INK, label=f"chance, {chance:.3f}")

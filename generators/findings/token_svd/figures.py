@@ -34,7 +34,7 @@ def turn_plane(arrays: dict[str, Array], n_tokens: int) -> Scatter:
 
 
 def draw_plane(arrays: dict[str, Array]) -> Any:
-    figure, ax = style.plot(width=6.4, height=4.8)
+    figure, ax = style.plot()
     for kind, label, colour in KINDS:
         chosen = arrays["token_kind"] == kind
         if chosen.any():
@@ -42,5 +42,5 @@ def draw_plane(arrays: dict[str, Array]) -> Any:
             ax.plot(x, y, ".", ms=2.5, alpha=0.4, color=style.COLOURS[colour], label=label, rasterized=True)
     ax.plot(0, 0, "+", ms=14, mew=1.5, color=style.INK)
     ax.set(xlabel=SECOND, ylabel=THIRD)
-    ax.legend(markerscale=4)
+    figure.legend(loc="outside upper right", ncols=len(KINDS), markerscale=4)
     return figure
