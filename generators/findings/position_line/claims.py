@@ -67,7 +67,7 @@ def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Ite
     yield EntityNote(
         row["channel"],
         f"At the middle layer it carries more position than any other channel: {share(row['channel_share'])} "
-        f"of the variance of position means. Fixing it at its mean costs {held} ({cost['unit']}).",
+        f"of the variance of mean hidden states. Fixing it at its mean costs {held} ({cost['unit']}).",
         role="line",
         claim="one-channel-carries-position",
     )
