@@ -92,7 +92,7 @@ def test_a_share_that_may_be_nothing_or_enough_is_untested():
         row |= {"share": 0.01, "share_low": -0.01, "share_high": 0.03}
     claim = claims_of(result)["makes-its-own-positions"]
     assert claim.verdict == "untested"
-    assert claim.answer.startswith("The windows are too few to tell: at layer 1, position may explain anything from")
+    assert claim.answer.startswith("There are too few windows of text to tell: at layer 1, position may explain")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])

@@ -26,7 +26,7 @@ FINDING = Finding(
             "stream-curve",
             "stream-curves",
             "The curve in the stream",
-            "The mean hidden state at every position, half way through the model, in its own three components",
+            "The mean hidden state at every position, half way through the model, in its three principal components",
         ),
     ),
     signature="stream-curves",
