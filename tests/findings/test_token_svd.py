@@ -83,7 +83,7 @@ def test_a_mean_that_a_cluster_makes_depends_on_it():
     E[:200] = 30 * np.eye(D)[2] + 1e-3 * rng.standard_normal((200, D))
     claim = of_the_mean(compute(E))
     assert claim.verdict == "holds"
-    assert claim.depends_on == "whether tokens in one spot count"
+    assert claim.depends_on == "whether tokens clustered in one spot are included"
     assert "without the 200 tokens in one spot" in claim.answer
 
 

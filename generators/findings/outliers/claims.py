@@ -45,7 +45,7 @@ def known(measured: Measurements[OutliersMetrics], clump: ClumpMetrics) -> Known
     inside = {row["raw_bytes"] for row in facts.rows(measured, "members", PlacedRow)} & NEVER
     if len(inside) < FEWEST_KNOWN:
         return None
-    return Known("that are bytes which no UTF-8 text contains", len(NEVER), len(inside))
+    return Known("for bytes that no UTF-8 text contains", len(NEVER), len(inside))
 
 
 @claim("clump", holds=FEWEST_MEMBERS, partly=FEWEST_MEMBERS, fewest_known=FEWEST_KNOWN, with_arrays=True)

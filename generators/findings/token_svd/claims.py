@@ -25,7 +25,7 @@ def first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Evidence:
         interval=m["intervals"]["cosine_first_mean"],
         extra_condition_met=m["mean_energy"] >= LONG,
         otherwise=rest,
-        choice="whether tokens in one spot count",
+        choice="whether tokens clustered in one spot are included",
     )
 
 

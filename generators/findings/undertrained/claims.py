@@ -37,7 +37,7 @@ def unspeakable(m: UndertrainedMetrics) -> Evidence | Untested:
         return Untested("few-tokens", {"m": m})
     limit = float(hypergeom.ppf(1 - RARE, every, unspeakable, count)) / count
     found = binomtest(m["unspeakable"], count).proportion_ci(method="wilson")
-    null = "candidates exchanged with tokens as rare and of the same kind (Fisher's exact test)"
+    null = "candidates and controls exchanged, by Fisher's exact test"
     return Evidence(
         m["unspeakable"] / count,
         chance={"null": null, "median": passing, "limit": limit, "draws": m["controls"]},

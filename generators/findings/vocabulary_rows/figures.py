@@ -17,7 +17,7 @@ FLAT = 0.3  # lines for each id in a line, at most
 
 def figures(measured: Measurements[VocabularyRowsMetrics]) -> list[Figure]:
     draw = partial(draw_strip, measured.arrays["kinds"])
-    return [Figure("vocabulary-strip", "Rows of the vocabulary that share their numbers", draw)]
+    return [Figure("vocabulary-strip", "Rows of the vocabulary by kind", draw)]
 
 
 def draw_strip(kinds: UInt8[Array, " V"]) -> Any:

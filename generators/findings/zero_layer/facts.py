@@ -26,10 +26,7 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
         cosines = {row["id"]: row["cosine"] for row in exceptions}
         yield facts.EntityNumbers("cosine with that token", cosines, "zero-layer-norms")
     for place, hub in enumerate(facts.rows(found, "hubs", HubRow)):
-        says = (
-            f"After each of {hub['absorbs']} other tokens, the model without layers predicts this one instead of "
-            "that token again."
-        )
+        says = f"Without layers, the model predicts this token after {hub['absorbs']} other tokens."
         yield facts.EntityNote(hub["id"], says, named=place < NAMED)
 
 
