@@ -342,34 +342,27 @@ def _needed(rule: Rule[Any], tested: Evidence, verdict: Verdict) -> str:
     wanted, limit = holds, tested.limit
     if verdict == "fails" and partly is not None:
         wanted, limit = partly, tested.partly_limit
-    what = "" if wanted is None else _misses(rule, tested, wanted, limit, form)
-    if wanted is None or not what:
+    where = "" if wanted is None else _missed(rule, tested, wanted, limit, form)
+    if holds is None or not where:
         return ""
-    if verdict == "partly":
-        return f" To hold, {what}."
-    if holds is None or wanted == holds:
-        return f" {what[0].upper()}{what[1:]}."
-    if " of chance" in what:
-        return f" To hold partly, {what}; to hold, {rule.sense} {_written(form, holds)}."
+    if wanted == holds:
+        return f" The claim would hold {where}."
     side = "or above" if rule.sense == "at least" else "or below"
-    least = _written(form, wanted, tested.value)
-    return f" It holds at {_written(form, holds)} {side}, and partly at {least} {side}."
+    return f" The claim would partly hold {where}, and hold at {_written(form, holds)} {side}."
 
 
-def _misses(rule: Rule[Any], tested: Evidence, cutoff: float, limit: float | None, form: Form) -> str:
+def _missed(rule: Rule[Any], tested: Evidence, cutoff: float, limit: float | None, form: Form) -> str:
+    """Return where a value would have to be that isn't there."""
     value, least = tested.value, rule.sense == "at least"
-    by_chance = limit is not None and cutoff == limit
     if value is None or (rule.beyond(value, limit) and rule.reached(value, cutoff)):
         return ""
     written = _written(form, cutoff, value)
-    if not by_chance:
-        return f"at least {written} is needed" if least else f"at most {written} is allowed"
+    if limit is None or cutoff != limit:
+        return f"at {written} or {'above' if least else 'below'}"
     of = (
         "median" if tested.chance and limit == tested.chance["median"] else f"{'99th' if least else '1st'} percentile"
     )
-    if least:
-        return f"more than {written}, the {of} of chance, is needed"
-    return f"the value must be less than {written}, the {of} of chance"
+    return f"{'above' if least else 'below'} {written}, the {of} of chance"
 
 
 def _written(form: Form, value: float, *beside: float) -> str:

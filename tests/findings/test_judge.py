@@ -159,11 +159,11 @@ def test_partly_may_have_a_limit_of_chance_of_its_own(value, verdict):
 
 
 @pytest.mark.parametrize(("value", "sense", "end"), [
-    (3.0, "at least", ""), (1.5, "at least", " To hold, at least 2.0 is needed."),
-    (0.5, "at least", " It holds at 2.0 or above, and partly at 1.0 or above."),
-    (0.996, "at least", " It holds at 2.0 or above, and partly at 1.000 or above."),
-    (2.5, "at most", " It holds at 1.0 or below, and partly at 2.0 or below."),
-    (1.5, "at most", " To hold, at most 1.0 is allowed."),
+    (3.0, "at least", ""), (1.5, "at least", " The claim would hold at 2.0 or above."),
+    (0.5, "at least", " The claim would partly hold at 1.0 or above, and hold at 2.0 or above."),
+    (0.996, "at least", " The claim would partly hold at 1.000 or above, and hold at 2.0 or above."),
+    (2.5, "at most", " The claim would partly hold at 2.0 or below, and hold at 1.0 or below."),
+    (1.5, "at most", " The claim would hold at 1.0 or below."),
 ])  # fmt: skip
 def test_an_answer_ends_with_the_cutoff_that_its_value_misses(value, sense, end):
     holds, partly = (2.0, 1.0) if sense == "at least" else (1.0, 2.0)
@@ -184,14 +184,14 @@ def test_a_cutoff_that_chance_sets_is_named_so():
     for claim, said in (
         (
             so(found),
-            " To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, at least 2.0.",
+            " The claim would partly hold above 1.5, the 99th percentile of chance, and hold at 2.0 or above.",
         ),
-        (so(found, partly=None), " At least 2.0 is needed."),
-        (so(replace(found, partly_limit=0.5)), " To hold, at least 2.0 is needed."),
-        (so(beyond, partly=None), " More than 3.0, the 99th percentile of chance, is needed."),
+        (so(found, partly=None), " The claim would hold at 2.0 or above."),
+        (so(replace(found, partly_limit=0.5)), " The claim would hold at 2.0 or above."),
+        (so(beyond, partly=None), " The claim would hold above 3.0, the 99th percentile of chance."),
         (
             so(at_most, sense="at most", holds=0.7, partly=1.0),
-            " To hold partly, the value must be less than 0.8, the median of chance; to hold, at most 0.6.",
+            " The claim would partly hold below 0.8, the median of chance, and hold at 0.6 or below.",
         ),
         (so(Evidence(3.0, extra_condition_met=False)), ""),
         (so(Evidence(3.0, extra_condition_met=False, partly_condition_met=True)), ""),
