@@ -227,7 +227,7 @@ def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: Inter
     tested = _in_full(rule, tested)
     chance, value = tested.chance, tested.value
     if chance and value is not None and rule.reached(chance["median"], tested.holds_at):
-        return untested(finding, rule, _chance_reaches(rule, value, chance, tested.holds_at))
+        return untested(finding, rule, _chance_reaches(value, chance, tested.holds_at))
     verdict = _verdict(rule, tested)
     others = {how: _in_full(rule, one) for how, one in tested.otherwise.items()}
     flips = {how: one for how, one in others.items() if _verdict(rule, one) != verdict}
@@ -308,10 +308,10 @@ def _flipped(rule: Rule[Any], tested: Evidence, flips: Mapping[str, Evidence]) -
     return said
 
 
-def _chance_reaches(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float | None) -> str:
+def _chance_reaches(value: float, chance: StoredChance, holds_at: float | None) -> str:
     return (
-        f"Chance passes the threshold here: the value is {two(value)}, {chance['null']} give "
-        f"{two(chance['median'])}, and {rule.sense} {two(holds_at or 0.0)} is needed."
+        f"Chance alone passes the threshold of {two(holds_at or 0.0)}: with {chance['null']}, the median is "
+        f"{two(chance['median'])}. The value here is {two(value)}."
     )
 
 

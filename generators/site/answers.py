@@ -83,12 +83,12 @@ def _answer(question: Question, page: ModelPage) -> QuestionAnswer:
 
 def _why_not(sections: Sequence[Section]) -> str:
     if any(section.lacks_weights for section in sections):
-        return "The weights that we have can't tell"
+        return "We lack the weights that would answer this"
     if any(section.cannot_run for section in sections):
-        return "Only a run of the model could tell"
+        return "Only running the model could answer this"
     reasons = [section.record.reason for section in sections if section.problem is not None and section.record.reason]
     reasons += [claim.answer for section in sections for claim in section.claims]
-    return _one_sentence(reasons[0]) if reasons else "This was not asked"
+    return _one_sentence(reasons[0]) if reasons else "This model was not tested for it"
 
 
 def _one_sentence(text: str) -> str:

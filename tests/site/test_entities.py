@@ -156,8 +156,8 @@ def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, hol
     known = {} if limit is None else {**chance, "intervals": intervals, "probe": None}
     frequency = Measurements({**IN_USE["frequency"].metrics, **known})
     said = notes(entities(page({"frequency": frequency}), "channel"), 2)
-    assert ("The frequency channel: of all channels, it correlates most" in said) == holds
-    assert ("The channel most correlated with frequency: of all channels, it correlates most" in said) != holds
+    assert ("This is the frequency channel: no channel correlates more strongly" in said) == holds
+    assert ("This is the channel most correlated with frequency: no channel correlates more" in said) != holds
 
 
 def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
@@ -332,8 +332,8 @@ def test_what_holding_a_channel_costs_is_shown_with_its_unit(windows, said):
     use = Measurements({"unit": "1 - cosine", "swept_windows": windows, "ran": {"windows": 32}}, tables)
     found = entities(page({"channel_use": use}), "channel")
     assert (
-        "Fixing it at its mean costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75). "
-        "It was tested as the channel in which positions vary most."
+        "Fixing it at its mean costs 0.5 in 1 − cosine (95 % interval 0.25 to 0.75). "
+        "We tested it because positions vary most in it."
     ) in notes(found, 7)
     assert found.notes[7][0][1].named
     cost = found.columns[f"cost of fixing it at its mean{said} (1 - cosine)"]

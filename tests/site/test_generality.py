@@ -167,8 +167,8 @@ def test_of_the_helix_both_counts_are_given(holding):
     )
     named = " (one&#39;s title)" if holding else ""
     assert (
-        "Learned positions wind in 1 of 1 model tested; "
-        f"in {int(holding)} of 1 the curve also lies in three dimensions, a helix{named}."
+        "Learned positions form a winding curve in 1 of 1 model tested; "
+        f"in {int(holding)} of 1 the curve also lies in three dimensions and is a helix{named}."
     ) in short(one)
     assert "The helix" not in short(page("two", "untested"))
 

@@ -56,11 +56,11 @@ def test_home_tells_stories_that_hold_each_in_a_model_that_shows_it(kept):
     assert len(found) == MOST
     assert all(one.page.claims[one.claim].verdict == "holds" for one in found)
     assert "1,024 positions" in words(found[0])
-    assert "three dimensions hold 91 %" in words(found[0])
-    assert "they turn 2.8 times" in words(found[0])
+    assert "Three dimensions hold 91 %" in words(found[0])
+    assert "the positions turn 2.8 times" in words(found[0])
     assert " ".join(str(template("helix").together(list(kept.values()))).split()) == (
-        "Learned positions wind in 3 of 3 models tested; in 1 of 3 the curve also lies in three dimensions, a helix "
-        "(GPT-2 124M)"
+        "Learned positions form a winding curve in 3 of 3 models tested; in 1 of 3 the curve also lies in three "
+        "dimensions and is a helix (GPT-2 124M)"
     )
 
 

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from generators.base.text import share
+from generators.base.text import share, two
 from generators.findings.anchor.measure import AnchorMetrics, AnchorStageRow
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, Story
 from generators.findings.judging import Evidence, Untested, claim
@@ -130,7 +130,7 @@ def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[
     row = massive(found.metrics["stages"])
     yield EntityNote(
         row["channel"],
-        f"At the first token it reaches {row['over_median']:.0f} times the median activation (layer {row['layer']}).",
+        f"At the first token it is {two(row['over_median'])} times the median activation (layer {row['layer']}).",
         role="first token",
         claim="massive-at-first",
     )

@@ -2,7 +2,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from generators.base.text import two
+from generators.base.text import in_units, two
 from generators.findings.channel_use.measure import (
     ChannelUseMetrics,
     ChannelUseRow,
@@ -73,9 +73,9 @@ def guess(measured: Measurements[ChannelUseMetrics]) -> Evidence | Untested:
 
 
 WHY: Mapping[Why, str] = {
-    "frequency": "the channel most correlated with frequency",
-    "ln2": "the channel with the largest gain of ln2 in more layers than any other",
-    "position": "the channel in which positions vary most",
+    "frequency": "it correlates most strongly with token frequency",
+    "ln2": "ln2 gives it the largest gain in more layers than any other channel",
+    "position": "positions vary most in it",
 }
 
 
@@ -86,10 +86,10 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
     """
     unit, tried = found.metrics["unit"], rows(found, "channels", ChannelUseRow)
     for row in tried:
-        cost = f"{two(row['cost'])} ({unit}; 95 % interval {two(row['low'])} to {two(row['high'])})"
+        cost = f"{two(row['cost'])} {in_units(unit)} (95 % interval {two(row['low'])} to {two(row['high'])})"
         by_index = row["why"] == "frequency" and found.metrics["proxy"]
-        why = "the channel most correlated with the token index" if by_index else WHY[row["why"]]
-        says = f"Fixing it at its mean costs {cost}. It was tested as {why}."
+        why = "it correlates most strongly with the token index" if by_index else WHY[row["why"]]
+        says = f"Fixing it at its mean costs {cost}. We tested it because {why}."
         yield EntityNote(row["channel"], says, named=True)
     swept = rows(found, "swept", SweptRow)
     if swept:

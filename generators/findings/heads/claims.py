@@ -79,7 +79,7 @@ def foretold(measured: Measurements[HeadsMetrics]) -> Evidence | Untested:
 
 
 ON_TEXT = ("on text", "on text, positions in groups of ten", "on text, positions removed")
-RANKS = ("first", "second", "third")  # for heads listed by name
+RANKS = ("the most", "the second most", "the third most")  # for heads listed by name
 
 
 def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact]:
@@ -96,7 +96,7 @@ def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact
     yield EntityNumbers("weight on the first token, on text", first, order="largest")
     yield EntityNumbers("strongest offset on text", [row["strongest_offset"] for row in each])
     for rank, index in zip(RANKS, sorted(range(count), key=lambda i: -on_text[i]), strict=False):
-        says = f"Ranks {rank} among all heads in attention to the previous token on text: {share(on_text[index])}."
+        says = f"On text, it gives the previous token {share(on_text[index])} of its attention, {rank} of all heads."
         yield EntityNote(index, says)
 
 

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from generators.base.text import share, two
+from generators.base.text import in_units, share, two
 from generators.findings.facts import EntityNote, Fact, Facts
 from generators.findings.judging import Evidence, Untested, claim
 from generators.findings.measured import Measurements
@@ -67,7 +67,7 @@ def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Ite
     yield EntityNote(
         row["channel"],
         f"At the middle layer it carries more position than any other channel: {share(row['channel_share'])} "
-        f"of the variance of mean hidden states. Fixing it at its mean costs {held} ({cost['unit']}).",
+        f"of the variance of mean hidden states. Fixing it at its mean costs {held} {in_units(cost['unit'])}.",
         role="line",
         claim="one-channel-carries-position",
     )
