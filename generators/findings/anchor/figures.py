@@ -40,6 +40,6 @@ def draw_largest(metrics: AnchorMetrics) -> Any:
         before = row["channel"]
     ax.set_yscale("log")
     style.whole_numbers(ax.xaxis)
-    ax.set(xlabel="layer that is given the stream; the last is what comes out", ylabel="|activation|")
+    ax.set(xlabel="input of layer (last: output of the model)", ylabel="|activation|")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

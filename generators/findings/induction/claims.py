@@ -77,7 +77,7 @@ def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[
         yield EntityNote(
             found.metrics["best"],
             f"It copies more than any other head: on random tokens read twice, it gives {share(best['copying'])} of "
-            "its attention to the token that followed the earlier one.",
+            "its attention to the token after the current token's first occurrence.",
         )
 
 

@@ -23,7 +23,7 @@ def draw_shares(shares: Float[Array, "layers d"]) -> Any:
     figure, ax = style.plot()
     image = ax.imshow(np.clip(drawn, 0, 1), cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
     ax.set_yticks(range(len(drawn)), [*map(str, channels), "others"])
-    ax.set(xlabel="layer that is given the stream; the last is what comes out", ylabel="channel")
+    ax.set(xlabel="input of layer (last: output of the model)", ylabel="channel")
     style.whole_numbers(ax.xaxis)
     ax.grid(False)
     figure.colorbar(image, ax=ax, label="share of the mean cosine")
