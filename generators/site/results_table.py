@@ -116,9 +116,9 @@ NO_TABLE = "the atlas has no table for models of this type"
 COLUMNS: tuple[Column, ...] = (
     _text("model", "the model's name, as in the address of its page", "page.name"),
     _text("title", "the model's name, as pages show it", "page.title"),
-    _text("family", "the architecture by whose table tensors got their roles", "model.family"),
+    _text("family", "the architecture whose table gave tensors their roles", "model.family"),
     _flag("causal", "whether a token sees only those before it", "model.causal", NO_TABLE),
-    _flag("post_norm", "whether norms stand behind a block's sum", "model.post_norm", NO_TABLE),
+    _flag("post_norm", "whether norms come after a block's sum", "model.post_norm", NO_TABLE),
     _count("layers", "how many layers the model has", "model.n_layer", "layers"),
     _count("heads", "how many heads of attention a layer has; 0 where it has none", "model.n_head", "heads"),
     _count("d_model", "channels of the residual stream", "model.d_model", "channels"),
@@ -132,21 +132,21 @@ COLUMNS: tuple[Column, ...] = (
     _count("tokens", "tokens of the vocabulary", "model.vocab_size", "tokens", "the model reads no tokens"),
     _flag(
         "only_in_series",
-        "whether the model differs from another in one thing only (a seed, a change to a recipe): such models are "
-        "read along their series and are in no count of models, so leave them out where you count",
+        "whether the model is only in a series: it differs from another in one thing, such as the seed; leave it "
+        "out where you count models, as the atlas does",
         lambda row: row.page.series_page is not None,
     ),
     _text("licence", "the licence of the weights", "page.licence", "the registry doesn't say"),
-    _text("source", "from where weights were read: hub, package, folder", "model.source.kind"),
+    _text("source", "where weights were read from: hub, package, folder", "model.source.kind"),
     _text("place", "the repository, package or folder there", "model.source.place"),
-    _text("revision", "the revision or version that was asked for", "model.source.revision", "the source has none"),
+    _text("revision", "the revision or version that was requested", "model.source.revision", "the source has none"),
     _text("commit", "the commit that was read", "model.source.commit", "the source has none"),
     _text("finding", "the finding's name, as in its address", "section.finding.name"),
     _text("finding_title", "the finding's name, as pages show it", "section.finding.title"),
     _text(
         "status",
-        "what came of the finding: computed, missing (these weights can't tell), not_applicable (the architecture "
-        "has nothing that it is about), failed",
+        "whether the finding was computed: computed, missing (not with these weights), not_applicable (the "
+        "architecture lacks what it is about), failed",
         "section.record.status",
     ),
     _text("reason", "why the finding was not computed", "section.record.reason", "it was computed"),
@@ -156,11 +156,11 @@ COLUMNS: tuple[Column, ...] = (
     _text("verdict", ", ".join(VERDICTS), "claim.verdict"),
     _flag(
         "close",
-        "whether it is a close call: a cutoff lies inside the interval, or within 10 % of a value without one",
+        "whether it is a close call: a cutoff lies in the interval, or within 10 % of a value without one",
         "claim.close",
     ),
-    _flag("weak", "whether it fails by its threshold alone, beyond 99 % of chance", "claim.weak"),
-    _text("depends_on", "the choice under which the verdict is another one", "claim.depends_on"),
+    _flag("weak", "whether the value exceeds 99 % of chance and fails only by its threshold", "claim.weak"),
+    _text("depends_on", "the choice under which the verdict would differ", "claim.depends_on"),
     _text("measure", "what the value is, in words", "rule.value"),
     _number(
         "value",
@@ -176,42 +176,42 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _text(
         "interval_kind",
-        "stability range: blocks of positions, tokens or channels of fixed matrices resampled; 95 % interval: text "
-        "resampled on which the model was run",
+        "stability range: from resampling blocks of positions, tokens or channels; 95 % interval: from resampling "
+        "the text that the model was run on",
         "claim.interval_kind",
         NO_INTERVAL,
     ),
     _number("interval_low", "lower end of the value's interval", lambda row: _end(row, 0), NO_INTERVAL),
     _number("interval_high", "upper end of the value's interval", lambda row: _end(row, 1), NO_INTERVAL),
-    _text("sense", "at least or at most: on which side of the threshold it holds", "rule.sense"),
+    _text("sense", "at least or at most: on which side of the threshold the claim holds", "rule.sense"),
     _number(
         "threshold",
-        "from where the claim holds",
+        "the value from which the claim holds",
         "claim.threshold",
         "it is relative to chance, and nothing was measured to set it by",
     ),
     _number(
         "partly_threshold",
-        "from where the claim is partly true, chance included",
+        "the value from which the claim partly holds, with chance taken into account",
         "claim.partly_threshold",
         "no value of this model would be partly",
     ),
     _number(
         "baseline",
-        "what chance gives for the value; the median of its draws where there are any",
+        "the value that chance gives: the median of the draws, if there are any",
         "claim.baseline",
         "the claim is untested, or no chance is named",
     ),
-    _text("chance_null", "of what chance was drawn, in words", "claim.chance.null", NO_CHANCE),
+    _text("chance_null", "what was drawn at random, in words", "claim.chance.null", NO_CHANCE),
     _number("chance_median", "median of the draws", "claim.chance.median", NO_CHANCE),
     _number(
         "chance_limit",
-        "what a value has to pass to hold: beyond it lies 1 % of the draws",
+        "the limit of chance, which a value must pass for the claim to hold: 1 % of draws lie beyond it",
         "claim.chance.limit",
         NO_CHANCE,
     ),
-    _count("chance_draws", "how many were drawn, 0: exact", "claim.chance.draws", "draws", NO_CHANCE),
-    _text("answer", "the verdict as a sentence about this model; why, where it is untested", "claim.answer"),
+    _count("chance_draws", "how many draws; 0 if chance is exact", "claim.chance.draws", "draws", NO_CHANCE),
+    _text("answer", "the verdict as a sentence about this model, or why the claim is untested", "claim.answer"),
     Column(
         "computed_on",
         "date",
@@ -222,7 +222,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _flag(
         "older_code",
-        "whether an older version of the finding's code measured it, the weights not being at hand since",
+        "whether an older version of the code measured it, because the weights have been missing since",
         "section.record.older_code",
     ),
     _text(
@@ -233,7 +233,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _text(
         "page",
-        "where the claim stands, from the root of this site",
+        "the claim's address, from the root of this site",
         lambda row: row.page.claim_address(row.claim.id),
     ),
 )

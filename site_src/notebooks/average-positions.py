@@ -14,7 +14,8 @@
 # Here we do that by hand to `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository. Then we measure
 # its loss on text that it was not trained on.
 #
-# It runs in the folder `site_src/notebooks` of a copy of the repository; `make site` installs what it needs.
+# The notebook runs in the folder `site_src/notebooks` of a copy of the repository. `make site` installs what it
+# needs.
 
 # %%
 import matplotlib.pyplot as plt
@@ -35,7 +36,7 @@ texts = ids[: len(ids) // n * n].reshape(-1, n)[:16]  # pieces as long as the mo
 # ## Ten lines
 #
 # We replace the rows of P by the means of their groups and compute the model's loss, in nats per token, averaged over
-# the text. A group of all rows leaves no positions at all.
+# the text. If one group contains all rows, the model has no information about positions.
 
 
 # %%
@@ -55,7 +56,7 @@ for size, loss in losses.items():
 # %% [markdown]
 # ## What it costs
 #
-# The cost of averaging means little on its own, so we compare it with the cost of having no positions.
+# The cost of averaging means little without a comparison, so we compare it with the cost of having no positions.
 
 # %% shows="What averaging positions costs as a share of removing them, by the size of the groups: a rising line"
 removed = losses[n] - losses[1]
@@ -69,8 +70,8 @@ axes.minorticks_off()
 plt.show()
 
 print(f"Without positions a token costs {removed:.2f} nats more.")
-print(f"Averaging them in groups of ten costs {damage[10]:.1%} of that.")
+print(f"Averaging positions in groups of ten costs {damage[10]:.1%} of that.")
 
 # %% [markdown]
-# The atlas measures the same for every model that it can run, on more text and with intervals. It also tests
+# The atlas measures these costs for every model that it can run, on more text and with intervals. It also tests
 # positions that are smoothed, projected, or shuffled. The page *Use of positions* has the results.

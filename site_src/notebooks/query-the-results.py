@@ -10,9 +10,9 @@
 #
 # All results of the atlas are published as one table with a row for each claim of each model: verdict, effect size,
 # threshold, chance baseline. The page *Data*, next to *About*, explains every column.
-# `data/<model>/findings.json` holds everything measured for one model.
+# The file `data/<model>/findings.json` holds everything measured for one model.
 #
-# The file can be read from a built copy of the atlas, or straight from the web: set `DATA` to the address of a
+# The table can be read from a built copy of the atlas, or from the web. For the web, set `DATA` to the address of a
 # published atlas, followed by `/data`.
 
 # %%
@@ -32,8 +32,8 @@ print(", ".join(f"{count} x {verdict}" for verdict, count in claims.verdict.valu
 # %% [markdown]
 # ## Verdicts and values
 #
-# One row per claim, two columns per model. A value is the claim's effect size, in the unit of its row. It is NaN if
-# the claim could not be tested, or if there was nothing to count. The table scrolls sideways.
+# The table has one row per claim and two columns per model. A value is the claim's effect size, in the unit of its
+# row. It is NaN if the claim could not be tested, or if there was nothing to count. The table scrolls sideways.
 
 # %% shows="Claims by models: unit, verdict and value of every claim in every model"
 order = claims.claim.unique()
@@ -45,8 +45,8 @@ table.reindex(order, level="claim")
 # %% [markdown]
 # ## One claim in all models
 #
-# Choose the claim to draw in the first line; any id of the table works. A bar is the model's value, the cross is what
-# chance gives, and the dotted line is the threshold from which the claim holds.
+# Choose the claim to draw in the first line of the code; any claim of the table works. A bar is the model's value,
+# and a cross is the value that chance gives. The dotted line is the threshold from which the claim holds.
 
 # %% shows="The claim's effect size: a bar per model, a cross at its chance baseline, a dotted line at the threshold"
 chosen = claims[claims.claim == "three-components"].dropna(subset=["value"])
@@ -69,7 +69,7 @@ for row in chosen.itertuples():
 # %% [markdown]
 # ## Where models differ
 #
-# The claims on which tested models disagree show best what a finding depends on.
+# Models disagree on some claims. These claims show best what a finding depends on.
 
 # %% shows="Claims on which tested models disagree, with every model's verdict"
 tested = claims[claims.verdict != "untested"]

@@ -151,7 +151,7 @@ def test_where_models_of_a_series_say_otherwise_that_is_said():
         ([GPT2, nowhere], [against], None),  # it is in some anyway
     ):
         assert learned(*of, in_series=series)["winding"].otherwise == otherwise
-    assert "(3 of 3; fails in 1 of 2 small models)" in short(GPT2, OTHER, THIRD, in_series=[against, alike])
+    assert "3 of 3 models; fails in 1 of 2 small models." in short(GPT2, OTHER, THIRD, in_series=[against, alike])
 
 
 @pytest.mark.parametrize("holding", [True, False])
@@ -192,9 +192,9 @@ def short(*pages, in_series=()):
         (
             (GPT2, OTHER, THIRD),
             [
-                "<strong>In gpt2&#39;s title and in the largest share of others</strong> (1)",
-                "<strong>Only in gpt2&#39;s title</strong> (2)",
-                "own waves with random phases</a> (1 of 3)",
+                "<strong>In gpt2&#39;s title and in the largest share of others</strong> (1 claim)",
+                "<strong>Only in gpt2&#39;s title</strong> (2 claims, ",
+                "own waves with random phases</a>. Holds in 1 of 3 models.",
             ],
             ["no claim that can be tested in three or more models"],
         ),
@@ -210,6 +210,6 @@ def test_the_page_says_it_in_short(pages, said, unsaid):
 def test_many_claims_are_counted_and_named_on_demand():
     three = [page(name, *["fails"] * len(NAMES)) for name in ("one", "two", "three")]
     text = short(*three)
-    assert "In no model counted</strong> (6):<details" in text
+    assert "In no model counted</strong> (6 claims):<details" in text
     named = text.partition('<details class="which"><summary>Which they are</summary>')[2].partition("</details>")[0]
     assert named.count('<a href="../questions/') == len(NAMES)

@@ -82,27 +82,27 @@ def test_costs_in_other_units_are_not_compared():
     row = along("change", *pairs("fails 0.1, holds 3, holds 2"))
     for member, unit in zip(row.members, ("nats per token", "1 - cosine", "1 - cosine"), strict=True):
         member.units[RULE.id] = unit
-    assert sentence(row) == "Fails with a. Measured in another unit, so not compared: b and c."
+    assert sentence(row) == "Fails in 1 model: a. Measured in another unit, so not compared: b and c."
     assert [place for place, _ in row.others] == []
 
 
 @pytest.mark.parametrize(
     ("along_what", "verdicts", "said"),
     [
-        ("step", "fails 0.1, holds 2, holds 3", "Holds from step 1 on (effect 0.1 at step 0, 3 at step 2)."),
-        ("step", "holds 2, fails 0.1, holds 3", "Holds only at the last step, 2, and at step 0 ("),
-        ("step", "fails 0.1, holds 3, untested", "Holds only at the last step at which it can be tested, 1 ("),
+        ("step", "fails 0.1, holds 2, holds 3", "Holds from step 1 on. The winding score is 0.1 at step 0 and 3 at"),
+        ("step", "holds 2, fails 0.1, holds 3", "Holds at the last step, 2, and at step 0. The winding score is 2 "),
+        ("step", "fails 0.1, holds 3, untested", "Holds only at the last step at which it can be tested, 1. The"),
         ("step", "fails 0, holds 3, holds 4, untested", "Holds from step 1 on until 2, the last at which it can be"),
-        ("step", "holds 1, " * 5 + "fails 0.1, holds 3, holds 4", "Holds from step 6 on, and at 5 earlier steps ("),
-        ("step", "untested, holds 2, holds 3", "Holds at every step at which it can be tested, from 1 to 2 ("),
-        ("step", "untested, holds 2", "Holds at step 1, the only one at which it can be tested (effect 2)."),
-        ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (effects 2 to 3)."),
-        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2 and fails in 1 of 3 (effects 0.5"),
-        ("seed", "untested, fails 0.5", "Fails in the only seed tested (effect 0.5). Untested in 1 of 2 models."),
-        ("seed", "untested, untested", "It can't be tested in any model of this series."),
-        ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
-        ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3 models."),
-        ("change", "holds 2, holds 0.2, holds 0.5", "Holds: a, b, c."),
+        ("step", "holds 1, " * 5 + "fails 0.1, holds 3, holds 4", "Holds from step 6 on, and at 5 earlier steps."),
+        ("step", "untested, holds 2, holds 3", "Holds at every step at which it can be tested, from 1 to 2. "),
+        ("step", "untested, holds 2", "Holds at step 1, the only one at which it can be tested (winding score 2)."),
+        ("seed", "holds 2, holds 3, holds 2.5", "Holds with all 3 seeds (winding score 2 to 3)."),
+        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: the claim holds with 2 and fails with 1 of the 3"),
+        ("seed", "untested, fails 0.5", "Fails with the only seed tested (winding score 0.5). Untested in 1"),
+        ("seed", "untested, untested", "This claim can't be tested in any model of the series."),
+        ("change", "holds 2, fails 0.2, partly 0.5", "Holds in 1 model: a. Fails in 1 model: b. Partly holds in"),
+        ("change", "untested, fails 0.2, fails 0.5", "Fails in 2 models: b, c. Untested in 1 of 3 models."),
+        ("change", "holds 2, holds 0.2, holds 0.5", "Holds in all 3 models."),
     ],
 )
 def test_what_is_said_along_a_series(along_what, verdicts, said):
@@ -112,7 +112,7 @@ def test_what_is_said_along_a_series(along_what, verdicts, said):
 def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5))
     without = Along(row.rule, row.series, row.members[1:])
-    assert sentence(without) == "Holds with b; fails with c."
+    assert sentence(without) == "Holds in 1 model: b. Fails in 1 model: c."
     assert without.differences() == []
 
 
@@ -122,12 +122,12 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
         (
             "holds 2, holds 3, fails 0.5",
             (2.0, 2.5, 3.0),
-            "varies by up to 1 among the 3 seeds. Larger differences: c (−1.5).",
+            " score varies by up to 1 among the 3 seeds. This change makes a larger difference: c (−1.5).",
         ),
         (
             "holds 2, holds 3, fails 0.5",
             (2.0, 2.1),
-            "varies by up to 0.1 among the 2 seeds. Larger differences: b (+1) and",
+            "varies by up to 0.1 among the 2 seeds. These changes make a larger difference: b (+1) and",
         ),
         ("holds 2, holds 3, fails 0.5", (0.0, 2.0), " varies by up to 2 among the 2 seeds. No change makes a larger"),
         ("untested, holds 3", (1.0, 2.0), ""),
@@ -158,8 +158,8 @@ def test_the_step_from_which_the_last_verdict_stays(verdicts, settled):
 def test_what_is_judged_by_quite_another_threshold_is_not_compared():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1, 0.2), seeds=(2.0, 2.1))
     assert [place for place, _ in row.differences()] == ["b"]
-    assert "Larger differences: b (+1)." in sentence(row)
-    assert sentence(row).endswith("Not comparable: c (threshold 0.2 instead of 1).")
+    assert "This change makes a larger difference: b (+1)." in sentence(row)
+    assert sentence(row).endswith("Not compared, because the threshold differs: c (0.2 instead of 1).")
 
 
 def test_where_the_effect_reaches_the_threshold_something_else_decides():
@@ -190,7 +190,7 @@ def test_another_seed_alone_is_set_beside_the_changes():
     assert [(each.place, each.count, each.compared) for each in page.beyond_seeds] == [("b", 1, 1), ("c", 1, 1)]
     assert 0.28 < page.expected_beyond < 0.31
     text = environment().get_template("series_macros.j2").make_module({"root": "", "symbols": {}}).changes(page, "#")
-    assert "Changes that don't: b (1 of 1), c (1 of 1)." in text
+    assert "These changes don't move clearly more: b (1 of 1), c (1 of 1)." in text
     assert text.count('<th scope="row">another seed') == 2
 
 
@@ -319,7 +319,7 @@ def test_what_holds_at_no_step_is_named():
     never = course([("fails", 0.1), ("partly", 0.2), ("fails", 0.1)], [10, 5, 2])
     assert [row.rule.id for row in never.emergence["never"]] == ["winding"]
     macros = environment().get_template("series_macros.j2").make_module({"root": ""})
-    assert "Never, at any step at which it can be tested (1): " in macros.emergence(never, "#")
+    assert "This claim holds at no step at which it can be tested (1): " in macros.emergence(never, "#")
     assert "<td>never held</td>" in macros.summary(never, never.rows[0])
     assert not course([("fails", 0.1), ("holds", 2.0), ("fails", 0.1)], [10, 5, 2]).emergence["never"]
     assert not course([("untested", 0.1)] * 3, [10, 5, 2]).emergence["never"]
@@ -339,9 +339,9 @@ def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle
 @pytest.mark.parametrize(
     ("losses", "half", "said"),
     [
-        ([10, 8, 4, 2], 2, "By then, 75 % of the fall in loss had happened."),
+        ([10, 8, 4, 2], 2, "75 % of the total fall in loss had happened by step 2."),
         ([10, 11, 12, 2], 3, ""),  # it had risen by then
-        ([10, 2, 2, 2], 1, "By then, 100 % of the fall in loss had happened."),
+        ([10, 2, 2, 2], 1, "100 % of the total fall in loss had happened by step 2."),
         ([2, 4, 8, 10], None, ""),
         ([], None, ""),
     ],

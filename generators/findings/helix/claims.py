@@ -240,5 +240,5 @@ FACTS = Facts(
     entities={"position": positions},
     stories=(Story("winding", "helix", 10), Story("untrained-rows", "norms", 20)),
     by_chance=by_chance,
-    curve=FollowedCurve("curve", "helix", "The curve of P", "The position embeddings in their own three components"),
+    curve=FollowedCurve("curve", "helix", "The curve of P", "Position embeddings in three principal components"),
 )
