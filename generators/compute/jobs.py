@@ -36,6 +36,7 @@ from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
 OVERFLOW = "What is measured of these weights is infinity or no number at all: they are too large, or too much alike."
+MOST_KEPT = 1 / 6  # of the memory, which a job may need whose running model stays open for the next
 FIRST_SHARE = 0.1  # of a run, from which on its progress tells when it ends
 MEASURING_THREADS = 1  # BLAS threads: sums in another order differ in their last digits
 Say = Callable[[str | Progress], None]  # called with lines that a job reports, and with its progress
@@ -163,7 +164,10 @@ Job = Look | Prepare | Measure
 
 
 class WorkerContext:
-    """What a process keeps between jobs: the model that it opened last. One that is `alone` shares no memory."""
+    """What a process keeps between jobs: the model that it opened last, running if it is small beside the memory here.
+
+    One that is `alone` shares no memory.
+    """
 
     def __init__(self, *, alone: bool = False) -> None:
         self._alone = alone
@@ -197,9 +201,10 @@ class WorkerContext:
         return self._open[1]
 
     def _let_go(self, opened: Opened, job: Job) -> None:
-        """Drop the last tensor, and the running model too unless this worker is alone and the next job needs it."""
+        """Drop the last tensor, and the running model too unless there is room for it and the next job needs it."""
         opened.checkpoint.let_go()
-        if not (self._alone and isinstance(job, Measure) and RUN in job.planned.finding.needs):
+        has_room = self._alone or job.need <= MOST_KEPT * memory.of_machine()
+        if not (has_room and isinstance(job, Measure) and RUN in job.planned.finding.needs):
             opened.__dict__.pop("run", None)
             give_back_freed_memory()
 
