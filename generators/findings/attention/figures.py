@@ -21,7 +21,7 @@ def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
 
 def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
     names = [name for name in ROLES if f"panel_{sources[0]}_{name}" in arrays]
-    figure = style.canvas(width=1.9 * len(names) + 0.9, height=2.2 * len(sources) + 0.5)
+    figure = style.canvas(width=2.2 * len(names) + 0.9, height=2.2 * len(sources) + 0.5)
     axes = figure.subplots(len(sources), len(names), squeeze=False)
     for row, source in enumerate(sources):
         for column, name in enumerate(names):

@@ -16,7 +16,7 @@ def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:
     shape = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
     columns = [(title, numbers(rows, key).reshape(shape)) for title, key in COLUMNS]
     maps = [(title, values) for title, values in columns if np.isfinite(values).all()]
-    draw = partial(style.head_maps, maps, 2.5 * len(maps) + 1.0, 2.1, "weight on the\nprevious token")
+    draw = partial(style.head_maps, maps, 1.7 * len(maps) + 0.8, 2.1, "weight on the\nprevious token")
 
     def choose() -> HeadGrid:
         on_text_first = sorted((Grid(*each) for each in maps), key=lambda grid: grid.name != "on text")
