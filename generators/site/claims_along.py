@@ -150,7 +150,7 @@ class Along:
             if c.value is not None
         ]
         threshold = thresholds.pop() if len(thresholds) == 1 else None
-        return EffectPanel(self.rule.statement.rstrip("."), self.rule.unit, tuple(points), threshold)
+        return EffectPanel(self.rule.short, self.rule.unit, tuple(points), threshold)
 
     @property
     def by_verdict(self) -> dict[str, list[Place]]:
