@@ -39,7 +39,7 @@ def tokens_avoid(m: ChannelsMetrics) -> Evidence | Untested:
     return Evidence(overlap, {"k": k}, chance=turned, holds_at=least)
 
 
-@claim("quiet-where-loud", sense="at most", holds=QUIET, partly=QUIET_PARTLY, form="{:.2f}", errors=ERRORS)
+@claim("quiet-where-loud", sense="at most", holds=QUIET, partly=QUIET_PARTLY, form="{:.2f}")
 def quiet_where_loud(m: ChannelsMetrics) -> Evidence | Untested:
     rho, turned = m["spearman_position_std_token_std"], m["chance"]["spearman_position_std_token_std"]
     if m["token_std"] is None:
