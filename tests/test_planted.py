@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from generators.base.errors import InputError
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
@@ -71,9 +70,3 @@ def test_the_scales_kept_in_git_are_those_and_never_turn_back():
         assert ranks == sorted(ranks, reverse=True), one.claim
         assert one.scale[0].verdict == "holds"
         assert one.scale[-1].verdict != "holds"
-
-
-def test_damaged_scales_are_a_sentence(tmp_path):
-    (tmp_path / "planted.json").write_text(json.dumps({"date": "1"}))
-    with pytest.raises(InputError, match="make planted"):
-        quality_reports.read(tmp_path, "planted")

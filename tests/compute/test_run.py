@@ -13,6 +13,7 @@ from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.records import StoredFinding
+from generators.compute.results import Store
 from generators.compute.schedule import compute_model
 from generators.compute.summary import Outcome
 from generators.findings.attention import FINDING as ATTENTION
@@ -28,6 +29,8 @@ from tests.toy_findings import positive, toy
 POSITION_SIDE = (HELIX, CHANNELS, GAINS, ATTENTION)
 NAMES = ("helix", "channels", "gains", "attention")
 FAMILIES = ("gpt2", "openai-gpt", "bert")
+PANIC = type("PanicException", (BaseException,), {})  # as those of libraries in Rust
+OVERFLOWN = Measurements({"sum": np.inf}, {}, {})
 
 
 @pytest.fixture(autouse=True)
@@ -61,12 +64,16 @@ def statuses(store):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_finding_is_computed_and_a_second_run_writes_nothing(tmp_path, store, family):
+def test_every_finding_is_computed_and_a_second_run_writes_nothing(tmp_path, store, monkeypatch, family):
     folder = write_checkpoint(tmp_path / "tiny", family)
     assert run(folder, store) == Outcome("tiny", NAMES, (), {})
     before = contents(store.root / "tiny")
+    monkeypatch.setattr(Store, "locked", None)  # not needed
     assert run(folder, store) == Outcome("tiny", (), NAMES, {})
     assert contents(store.root / "tiny") == before
+    (store.root / "tiny" / ".gains.json.123.tmp").write_text("half")
+    with pytest.raises(TypeError):  # a lock was taken, to sweep
+        run(folder, store)
     found = published(store)
     assert set(statuses(store).values()) == {"computed"}
     assert [claim.id for claim in found.claims] == [rule.id for f in POSITION_SIDE for rule in f.rules]
@@ -142,6 +149,8 @@ def test_only_findings_that_read_token_facts_depend_on_them(tmp_path, store, fin
     ("one", "status", "reason", "times"),
     [
         ({"measure": raising(ZeroDivisionError("a bug"))}, "failed", "ZeroDivisionError: a bug", 2),
+        ({"measure": raising(PANIC("of Rust"))}, "failed", "PanicException: of Rust", 2),
+        ({"measure": lambda _: OVERFLOWN}, "not_applicable", "What is measured of these weights is infinity", 1),
         ({"measure": raising(NotApplicableError("There is none."))}, "not_applicable", "There is none.", 1),
         ({"needs": ("final_norm.gain",)}, "not_applicable", "The bert architecture has no final", 0),
     ],
@@ -189,15 +198,16 @@ def test_while_new_results_come_in_the_others_stay_as_they_were(tmp_path, store,
         assert store.arrays("tiny", record(store, name))
 
 
+@pytest.mark.parametrize("number", [np.inf, np.nan, 1e30, -1e19])
 @pytest.mark.parametrize("role", ["token_embedding", "position_embedding"])
-def test_a_bad_tensor_is_found_before_anything_is_computed(tmp_path, store, findings, role):
+def test_a_bad_tensor_is_found_before_anything_is_computed(tmp_path, store, findings, role, number):
     runs = Counter()
     findings(toy("one", runs=runs), toy("two", needs=("token_embedding",), runs=runs))
     name = {"token_embedding": "wte.weight", "position_embedding": "wpe.weight"}[role]
-    bad = tensors_of("gpt2")[name].copy()
-    bad[3, 5] = np.inf
+    bad = tensors_of("gpt2")[name] * np.float32(1e15)  # large, and weights all the same
+    bad[3, 5] = number
     folder = write_checkpoint(tmp_path / "tiny", changed={name: bad})
-    with pytest.raises(InputError, match=f"{name} in the checkpoint tiny holds NaN or infinity"):
+    with pytest.raises(InputError, match=rf"{name} in the checkpoint tiny holds .* at \[3, 5\]"):
         run(folder, store)
     assert runs == {}
     assert not (store.root / "tiny").exists()

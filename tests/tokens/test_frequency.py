@@ -1,5 +1,6 @@
 """Where token frequencies come from: counts, word frequencies, the token index, in that order."""
 
+import os
 import re
 from itertools import islice
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_the_index_is_always_there_and_last_and_words_may_be_none(tmp_path):
 
 
 def test_best_source_first(tmp_path):
-    extra = counted(tmp_path / "mine.npy", np.arange(SIZE))
+    extra = counted(tmp_path / os.fsdecode(b"mine-\xff\x1b[31m.npy"), np.arange(SIZE))
     files = in_folder(tmp_path)
     assert sources(token_frequencies(files, "index", WORD_VOCABULARY, SIZE)) == ["index"]
     assert sources(token_frequencies(files, "wordfreq", WORD_VOCABULARY, SIZE)) == ["wordfreq", "index"]
@@ -59,7 +60,7 @@ def test_best_source_first(tmp_path):
     found = token_frequencies(files, "wordfreq", WORD_VOCABULARY, SIZE, extra)
     assert sources(found) == ["counts", "corpus", "wordfreq", "index"]
     assert [f.proxy for f in found] == [False, False, False, True]
-    assert "mine.npy" in found[1].label
+    assert found[1].label == "token counts of a corpus (mine-\ufffd\ufffd[31m.npy)"
     assert len({f.label for f in found}) == 4
 
 

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import typer
 
-HOMES = {"fuzz": "fuzz", "crash": "crash", "reproducible": "sites", "large": "costs"}
+HOMES = {"fuzz": "fuzz", "crash": "crash", "large": "costs"}
 app = typer.Typer(help=__doc__, callback=lambda: None)
 asked = [name for name in sys.argv[1:2] if name in HOMES]
 for name in asked or HOMES:  # other modules would count as memory of what is measured

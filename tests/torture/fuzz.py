@@ -17,8 +17,8 @@ import numpy as np
 import typer
 
 from tests.torture import commands
-from tests.torture.attempts import Attempt, count_up
-from tests.torture.kinds import KINDS, PROJECTS, mutate
+from tests.torture.attempts import BROKE, count_up
+from tests.torture.kinds import KINDS, mutate, write_project
 from tests.torture.processes import GIBI, Ended, in_child
 
 RESULTS = Path(__file__).parents[2] / "results" / "fuzz.json"
@@ -26,14 +26,12 @@ SECONDS, BYTES = 120, 2 * GIBI  # a limit of CPU so generous that a slow machine
 
 
 @cache
-def sound_projects() -> Path:
-    """Return a folder of projects, made in this process: its children have all libraries and templates, then."""
+def sound_project() -> Path:
+    """Return a project's folder, made in this process: its children have all libraries and templates, then."""
     place = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, place)
-    for name, write in PROJECTS.items():
-        (place / name).mkdir()
-        write(place / name)
-        shutil.rmtree(place / name / ".pages", ignore_errors=True)  # made anew sooner than copied
+    write_project(place)
+    shutil.rmtree(place / ".pages", ignore_errors=True)  # made anew sooner than copied
     gc.freeze()  # or each child would walk through all that, and so copy it
     return place
 
@@ -42,24 +40,24 @@ def mutant(kind: str, seed: int, way: int | None = None) -> Ended:
     """Return how a process ended that used a sound project with something damaged."""
     seeds, each = [seed, *kind.encode()], KINDS[kind]
     with tempfile.TemporaryDirectory() as folder, commands.quickly():
-        sound, place = sound_projects(), Path(folder, "in", "project")
+        sound, place = sound_project(), Path(folder, "in", "project")
 
         def act() -> None:
-            shutil.copytree(sound / each.project, place)
-            (place / ".sound").symlink_to(sound / "one" / "results")
+            shutil.copytree(sound, place)
+            (place / ".sound").symlink_to(sound / "results")
             mutate(place, each, np.random.default_rng(seeds), way)
             each.use(place, np.random.default_rng([*seeds, 1]))
 
         return in_child(act, SECONDS, BYTES)
 
 
-def outcome(kind: str, seed: int) -> Attempt:
-    """Return what came of one mutant; print it if it broke something."""
+def outcome(kind: str, seed: int) -> tuple[str, str]:
+    """Return a mutant's kind and what came of it; print it if it broke something."""
     end = mutant(kind, seed)
-    if not end.is_sound:
-        print(f"--- {kind}, seed {seed}\n{end.said}", flush=True)
-    came_to = "broke" if not end.is_sound else "sentence" if end.code else "result"
-    return Attempt(kind, came_to, end.seconds, end.memory)
+    if end.is_sound:
+        return kind, "sentence" if end.code else "result"
+    print(f"--- {kind}, seed {seed}\n{end.said}", flush=True)
+    return kind, BROKE
 
 
 def fuzz(
@@ -69,13 +67,11 @@ def fuzz(
     kind: list[str] = typer.Option(list(KINDS)),  # noqa: B008
     write: bool = False,
 ) -> None:
-    """MUTANTS damaged, hostile and absurd files of each kind; --write keeps what came out in results/fuzz.json."""
-    seeds = range(first, first + mutants)
-    tried = [(name, seed) for name in kind for seed in seeds[:: KINDS[name].one_in]]
-    limits = {"seconds": SECONDS, "bytes": BYTES}
+    """MUTANTS damaged, hostile and absurd files of each kind; --write: all kinds' outcomes into results/fuzz.json."""
+    tried = [(name, seed) for name in kind for seed in range(first, first + mutants)]
     with commands.quickly():
-        sound_projects()
+        sound_project()
         with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
             ends = pool.map(outcome, *zip(*tried, strict=True))
-            some = len(kind) < len(KINDS)
-            count_up(RESULTS if write else None, ends, ("result", "sentence"), jobs, some, limits=limits)
+            path = RESULTS if write and len(kind) == len(KINDS) else None
+            count_up(path, ends, limits={"seconds": SECONDS, "bytes": BYTES})

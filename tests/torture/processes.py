@@ -1,4 +1,4 @@
-"""Child processes with limits, what they printed and returned, and their seconds and memory."""
+"""Child processes with limits, and what they printed and returned."""
 
 import contextlib
 import io
@@ -10,9 +10,8 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import psutil
@@ -21,55 +20,39 @@ from generators import cli
 
 KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
 SENTENCE = "atlas: "  # how the command begins one
-SENTENCES = SENTENCE, "Usage: "  # or how it is used
 MOST_PRINTED = 100_000  # characters
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a child process ended: by which signal (0: none), its exit code, what it printed, what `act` returned.
+class Ended(NamedTuple):
+    """How a child process ended: by which signal (0: none), its exit code, what it printed, what `act` returned."""
 
-    It took `seconds` of CPU, and `memory` in bytes at the peak.
-    """
-
-    signal: int = 0
-    code: int = 0
-    said: str = ""
+    signal: int
+    code: int
+    said: str
     gave: Any = None
-    pid: int = 0
-    seconds: float = 0.0
-    memory: int = 0
 
     @property
     def is_sound(self) -> bool:
         """Return whether it finished, or failed with a sentence and no traceback."""
-        most = MOST_PRINTED if self.code else 2 * MOST_PRINTED  # `show --json` says more than any sentence
-        short = len(self.said) < most and "Traceback" not in self.said
-        return not self.signal and short and (self.code == 0 or any(begin in self.said for begin in SENTENCES))
+        short = len(self.said) < MOST_PRINTED and "Traceback" not in self.said
+        return not self.signal and short and (self.code == 0 or SENTENCE in self.said)
 
 
 def in_child(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
-    """Run `act` in a process and session of its own, with limits on seconds of CPU and on further bytes of memory.
-
-    What `act` returns comes back through JSON.
-    """
+    """Run `act` in a child, with limits on seconds of CPU and on further bytes. What it returns must be JSON."""
     receive, send = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.setsid()
         os.close(receive)
         try:
-            os.write(send, json.dumps(asdict(_acted(act, seconds, memory))).encode())
+            os.write(send, json.dumps(_acted(act, seconds, memory)).encode())
         finally:  # also where the parent was killed: a child must not go on in its place
             os._exit(0)
     os.close(send)
     with os.fdopen(receive, "rb") as pipe:
         told = pipe.read()
-    _, status, used = os.wait4(pid, 0)
-    taken = {"pid": pid, "seconds": round(used.ru_utime + used.ru_stime, 3), "memory": KIBI * used.ru_maxrss}
-    if told and not status:
-        return Ended(**json.loads(told) | taken)
-    return Ended(os.WTERMSIG(status), 1, f"ended by signal {os.WTERMSIG(status)}", **taken)
+    killed = os.WTERMSIG(os.waitpid(pid, 0)[1])
+    return Ended(*json.loads(told)) if told and not killed else Ended(killed, 1, f"ended by signal {killed}")
 
 
 def _acted(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
@@ -86,7 +69,7 @@ def _acted(act: Callable[[], Any], seconds: int, memory: int) -> Ended:
         except BaseException:  # what a terminal would show
             code = 1
             traceback.print_exc()
-    return Ended(0, code, said.getvalue()[-2 * MOST_PRINTED :], gave)
+    return Ended(0, code, said.getvalue()[-MOST_PRINTED:], gave)
 
 
 def atlas(*arguments: object) -> None:
@@ -101,8 +84,7 @@ def atlas(*arguments: object) -> None:
 
 def most_memory() -> int:
     """Return the bytes that this process had at its peak; `ru_maxrss` would count its parent's, too."""
-    found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text("utf-8"))
-    return KIBI * (int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return KIBI * int(re.findall(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text("utf-8"))[0])
 
 
 def files_in(folder: Path, *but: str) -> dict[str, bytes]:

@@ -1,23 +1,20 @@
 """Mutants of each kind, faults of each kind, and the figures of the other harnesses; and that harnesses notice."""
 
-import errno
+import itertools
 import json
-import shutil
 
 import pytest
 
 from generators.base.errors import InputError
-from generators.base.files import replace_file
 from generators.site import quality_reports
 from tests.checkpoints import Sizes
 from tests.conftest import ROOT
-from tests.torture import costs, crash, fuzz, sites
+from tests.torture import costs, crash, fuzz
 from tests.torture.kinds import KINDS, Kind
-from tests.torture.processes import GIBI, in_child
+from tests.torture.processes import GIBI
 
 TINY = Sizes(n_layer=1, n_head=1, d_model=32, n_ctx=64, vocab_size=400)
-WAYS = [(kind, way) for kind, each in KINDS.items() for way in range(len(each.ways) if each.files else 1)]
-MODEL = "all-minilm-l6-v2"  # in which nearly everything is measured
+WAYS = [(kind, way) for kind, each in KINDS.items() for way in range(len(each.ways))]
 
 
 @pytest.mark.parametrize(("kind", "way"), WAYS)
@@ -26,23 +23,18 @@ def test_mutant_gives_a_result_or_a_sentence(kind, way):
     assert ended.is_sound, ended.said
 
 
-def endless(folder, rng):
-    while True:
-        pass
-
-
 @pytest.mark.parametrize(
     ("write", "said"),
     [
         (lambda folder, rng: 1 / 0, "ZeroDivisionError"),
-        (endless, "ended by signal"),
+        (lambda folder, rng: all(itertools.repeat(True)), "ended by signal"),
         (lambda folder, rng: bytearray(3 * GIBI), "MemoryError"),
         (lambda folder, rng: print("a" * 10**6), "aaa"),
     ],
 )
 def test_what_breaks_or_takes_too_much_is_shown(monkeypatch, write, said):
-    monkeypatch.setattr(fuzz, "SECONDS", 1 if write is endless else fuzz.SECONDS)
-    monkeypatch.setitem(KINDS, "of the harness", Kind(write=write))
+    monkeypatch.setattr(fuzz, "SECONDS", 1 if said == "ended by signal" else fuzz.SECONDS)
+    monkeypatch.setitem(KINDS, "of the harness", Kind(("models.yml",), write))
     ended = fuzz.mutant("of the harness", 0)
     assert not ended.is_sound
     assert said in ended.said
@@ -51,12 +43,12 @@ def test_what_breaks_or_takes_too_much_is_shown(monkeypatch, write, said):
 # Faults
 
 
-def test_nothing_is_lost(monkeypatch):
-    commands = dict(list(crash.COMMANDS.items())[:2])  # `make crash` tries all
-    monkeypatch.setattr(crash, "COMMANDS", commands)
-    found = crash.tried(0, 1, most=25)
-    assert {one.kind for one in found} == {f"{name}: {fault}" for name in commands for fault in crash.FAULTS}
-    assert {one.outcome for one in found} == {"killed", "sentence", "finished"}
+def test_nothing_is_lost_whatever_fails(monkeypatch):
+    monkeypatch.setattr(crash, "COMMANDS", dict(list(crash.COMMANDS.items())[:2]))  # `make crash` tries all
+    found = list(crash.tried(most=25))
+    for fault, error in crash.FAULTS.items():
+        outcomes = {outcome for kind, outcome in found if kind.endswith(f": {fault}")}
+        assert outcomes == {"killed"} if error is None else {"sentence"} <= outcomes <= {"sentence", "finished"}
 
 
 def test_damage_is_noticed(tmp_path):
@@ -77,27 +69,6 @@ def test_damage_is_noticed(tmp_path):
         world.check_stored(command, new)
 
 
-@pytest.mark.parametrize("fault", crash.FAULTS)
-def test_disk_fails_as_it_should(tmp_path, fault):
-    """A fault that never struck would prove nothing. Steps: a folder, a file opened, its bytes synced, its place."""
-    (tmp_path / "old").write_text("before")
-
-    def act():
-        crash.FailingDisk(tmp_path, 2, fault).install()
-        try:
-            replace_file(tmp_path / "old", b"afterwards")
-        except OSError as error:
-            return errno.errorcode[error.errno]
-
-    ended = in_child(act, crash.SECONDS, GIBI)
-    expected = crash.FAULTS[fault]
-    assert bool(ended.signal) == (expected is None)
-    assert ended.gave == (expected and errno.errorcode[expected])
-    left = [path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".old")]
-    assert left == ([b"afterwards"[: crash.HALF]] if fault == "killed halfway through a write" else [])
-    assert (tmp_path / "old").read_text() == "before"
-
-
 # Figures
 
 
@@ -109,21 +80,9 @@ def test_figures_are_stored_and_read(tmp_path, monkeypatch):
     took = json.loads((tmp_path / "large.json").read_text())["findings"]["gains"]["tiny"]
     assert (took["status"], took["mib"] > 50) == ("computed", True)
     assert costs.growth({"base": 2.0, "layers": 32.0}) == "2.0 s, layers x 4 32.0 s (power 2.0)"
-    shutil.copy(ROOT / "results" / "fuzz.json", tmp_path)
+    monkeypatch.setattr(fuzz, "KINDS", {"config": KINDS["config"]})
     fuzz.fuzz(mutants=2, jobs=2, kind=["config"], write=True)
     assert sum(quality_reports.read(tmp_path, "fuzz").kinds["config"].values()) == 2
-
-
-def test_two_builds_of_a_model_are_alike(tmp_path):
-    built = []
-    for name, circumstances in zip(("first", "second, longer/in it"), sites.CIRCUMSTANCES, strict=True):
-        project = sites.copied(tmp_path / name, ("mkdocs.yml", "site_src", f"results/{MODEL}"))
-        (project / "models.yml").write_text("[]")
-        shutil.rmtree(project / "site_src" / "notebooks")  # executed by `make reproducible`, which takes minutes
-        built.append(sites.rendered(project, circumstances))
-    assert len(built[0]) > 60
-    assert sites.differing(*built) == []
-    assert sites.differing({"a": b"1", "b": b"2", "c": b"3"}, {"a": b"1", "b": b"0", "d": b"3"}) == ["b", "c", "d"]
 
 
 @pytest.mark.parametrize("name", quality_reports.REPORTS)
