@@ -8,7 +8,6 @@ LIGHTHOUSE := .lighthouse
 TYPESCRIPT := .typescript
 TYPESCRIPT_VERSION := 5.9.3
 LHCI_VERSION := 0.15.1
-CLUSTER := .venv-cluster
 # Freed memory is reused for the next request: a step of training takes three quarters of the time.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000
 NPM := npm install --silent --no-audit --no-fund --no-save --no-package-lock
@@ -26,7 +25,11 @@ define installed
 	touch $@
 endef
 
+<<<<<<< HEAD
 .PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash lighthouse cluster-test sbom verify adopt serve pins clean
+=======
+.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash reproducible lighthouse sbom verify adopt serve pins clean
+>>>>>>> cut-2
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -63,9 +66,6 @@ stdlib-family: $(TRAIN)/.train ## train models/stdlib-family anew, all of it or 
 
 test-training: $(TRAIN)/.train ## the tests of these trainings, which need PyTorch too
 	$(TRAIN)/bin/python -m pytest -m training tests/models $(PYTEST_ARGS)
-
-cluster-test: $(CLUSTER)/.cluster ## the tests of --scheduler: a Dask scheduler and two workers here, one of them killed
-	$(CLUSTER)/bin/python -m pytest -m cluster tests/compute/test_cluster.py $(PYTEST_ARGS)
 
 stored: $(VENV)/.dev ## findings that run a model, measured anew and compared with what git keeps; STORED_ARGS="--write", say
 	$(BIN)/python -m tests.stored $(STORED_ARGS)
@@ -141,10 +141,6 @@ $(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
 $(TRAIN)/.train: requirements-dev.txt requirements-torch.txt pyproject.toml
 	test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
 	$(call installed,$(TRAIN),requirements-dev.txt)
-
-$(CLUSTER)/.cluster: requirements-cluster.txt requirements-torch.txt pyproject.toml
-	test -x $(CLUSTER)/bin/python || $(PYTHON) -m venv $(CLUSTER)
-	$(call installed,$(CLUSTER),requirements-cluster.txt)
 
 $(SBOM)/.sbom: requirements-sbom.txt
 	test -x $(SBOM)/bin/python || $(PYTHON) -m venv $(SBOM)

@@ -10,7 +10,7 @@ from pip._internal.models.index import PyPI
 ROOT = Path(__file__).parents[1]
 DATABASE = f"{PyPI.pypi_url}/pip/24.0/json"  # one answer of the many that pip-audit asks for
 SECONDS = 120
-PINS = ("requirements-cluster.txt", "requirements-models.txt", "requirements-sbom.txt")  # the first holds the others'
+PINS = ("requirements-dev.txt", "requirements-models.txt", "requirements-sbom.txt")  # the first holds the others'
 
 
 def main() -> None:

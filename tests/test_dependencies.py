@@ -19,15 +19,12 @@ BASE, EXTRAS = PROJECT["dependencies"], PROJECT["optional-dependencies"]
 USES = {
     "run": ("runner", "checkpoint/sources/pickled.py", "tokens/own_tokenizer.py"),
     "notebooks": ("site/notebooks.py", "site/results_table.py"),
-    "cluster": ("compute/executors.py",),
 }
 DECLARED = [Requirement(one) for one in (*BASE, *(one for extra in USES for one in EXTRAS[extra]))]
-OPTIONAL = {"distributed"}  # of the extra `cluster`, which may not be installed
 FILES = [path for path in sorted(ROOT.glob("requirements*.txt")) if path.name != "requirements-torch.txt"]
 PIN = re.compile(r"^([\w.-]+)==([\w.]+)", re.MULTILINE)
 HASHED = re.compile(r"[\w.-]+==[\w.]+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n")
-# `datasets` is for counting one of the hub alone; where it is missing, a sentence names it.
-NOT_DECLARED = {*sys.stdlib_module_names, "generators", "datasets"}
+NOT_DECLARED = {*sys.stdlib_module_names, "generators"}
 
 
 def names(requirements: Iterable[str]) -> set[str]:
@@ -58,7 +55,7 @@ def test_what_is_pinned_is_what_is_declared():
     texts = [(ROOT / f"requirements{which}.txt").read_text("utf-8") for which in ("", "-torch")]
     pinned = {canonicalize_name(name): version for text in texts for name, version in PIN.findall(text)}
     for one in DECLARED:
-        assert one.name in OPTIONAL or one.specifier.contains(pinned[canonicalize_name(one.name)]), one
+        assert one.specifier.contains(pinned[canonicalize_name(one.name)]), one
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -2,11 +2,11 @@
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 
 class Stopped(KeyboardInterrupt):
@@ -19,7 +19,7 @@ def ctrl_c_deferred() -> Iterator[None]:
 
     A process that is interrupted while it starts, or whose parent is while it hands over what to do, prints a
     traceback. Blocking the signal isn't enough: other threads of this process get it then, and it interrupts this
-    one all the same. Starting a resource tracker unblocks it, so they are started before.
+    one all the same. Starting Python's tracker of shared resources unblocks it, so it is started before.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
@@ -27,7 +27,7 @@ def ctrl_c_deferred() -> Iterator[None]:
     came: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
     try:
-        _start_trackers()
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield
@@ -50,13 +50,3 @@ def _wait_for_the_end_of(parent: int) -> None:
     while os.getppid() == parent and psutil.pid_exists(parent):  # the first check suffices except on Windows
         time.sleep(0.5)
     os._exit(1)
-
-
-def _start_trackers() -> None:
-    """Start the trackers of shared resources, Python's own and loky's, which each start with the first process."""
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()
-    of_loky = sys.modules.get("joblib.externals.loky.backend.resource_tracker")
-    if of_loky is not None:
-        of_loky.ensure_running()

@@ -5,7 +5,6 @@ then measured, one finding a job. A process keeps the model open that it had las
 """
 
 import math
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -44,9 +43,8 @@ Say = Callable[[str | Progress], None]  # called with lines that a job reports, 
 
 @dataclass(frozen=True)
 class Request:
-    """Common to all jobs of a model. `session` is one run of the command, after which no model stays open."""
+    """Common to all jobs of a model."""
 
-    session: str
     model: Model
     places: Places
     settings: RunSettings
@@ -130,14 +128,14 @@ class Prepare:
 class Measure:
     """Measure one finding.
 
-    `unfinished` is the folder for what a run of the model has got to, None where the process can't write there;
-    `ends` is when the time for running the model is over (`time.time()`).
+    `unfinished` is the folder for what a run of the model has got to; `ends` is when the time for running the model
+    is over (`time.time()`).
     """
 
     request: Request
     planned: Plan
     need: int
-    unfinished: Path | None = None
+    unfinished: Path
     ends: float = math.inf
 
     @property
@@ -145,18 +143,11 @@ class Measure:
         return self.planned.finding.name
 
     def perform(self, opened: Opened, say: Say) -> Measured:
-        finding = self.planned.finding
-        versions = {known.name: known.version for known in all_findings.FINDINGS}
-        if versions.get(finding.name, finding.version) != finding.version:
-            raise AtlasError(
-                f"{finding.name} can't be measured there: that process has another version of the atlas."
-            )
-        with tempfile.TemporaryDirectory() as elsewhere:
-            measured = measure(self.planned, opened, self.unfinished or Path(elsewhere), say, self.ends)
+        measured = measure(self.planned, opened, self.unfinished, say, self.ends)
         planned = {tensor.name: tensor.sha256 for tensor in self.planned.tensors.values()}
         changed = opened.checkpoint.changed_since(planned)
         if changed is not None:
-            raise InputError(f"{changed} changed while {finding.name} was measured; compute it again.")
+            raise InputError(f"{changed} changed while {self.what} was measured; compute it again.")
         return measured
 
 
@@ -171,7 +162,7 @@ class WorkerContext:
 
     def __init__(self, *, alone: bool = False) -> None:
         self._alone = alone
-        self._open: tuple[tuple[str, Model], Opened] | None = None
+        self._open: tuple[Model, Opened] | None = None
 
     def perform(self, job: Job, say: Say) -> Answer:
         """Do a job. Errors are answers, too, since not every exception can be sent to another process."""
@@ -194,10 +185,9 @@ class WorkerContext:
             return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
 
     def _opened(self, request: Request) -> Opened:
-        which = request.session, request.model
-        if self._open is None or self._open[0] != which:
+        if self._open is None or self._open[0] != request.model:
             self._open = None  # free memory before the next one is opened
-            self._open = which, open_model(request.model, request.places, request.settings)
+            self._open = request.model, open_model(request.model, request.places, request.settings)
         return self._open[1]
 
     def _let_go(self, opened: Opened, job: Job) -> None:

@@ -54,8 +54,6 @@ class SourceRecord(Record):
 class ModelRecord(Record):
     """What is known of a model beside its findings."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)  # older records hold more
-
     name: str = Field(pattern=f"^{SLUG.pattern}$")
     title: Title
     family: Shown

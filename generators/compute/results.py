@@ -97,7 +97,7 @@ class Store:
         record = self._read(self.folder(name) / f"{finding}.json", StoredFinding)
         if record is not None and record.finding != finding:
             raise InputError(f"The stored results {self.folder(name) / finding}.json are of another finding.")
-        if record is not None and record.model not in (None, name):
+        if record is not None and record.model != name:
             raise InputError(f"The stored results {self.folder(name) / finding}.json are those of {record.model!r}.")
         return record
 
@@ -146,12 +146,12 @@ class Store:
             return self.load(name, finding)
         return None
 
-    def of_different_weights(self, name: str, found: Iterable[StoredFinding] | None = None) -> str | None:
+    def of_different_weights(self, name: str, found: Iterable[StoredFinding]) -> str | None:
         """Return a sentence if two findings are of different tensors of one name, and no run is replacing them.
 
         If so, what was `found` is read anew: such a run may have ended since.
         """
-        if found is not None and (differing(found) is None or self.is_held(name)):
+        if differing(found) is None or self.is_held(name):
             return None
         whole = (self.load_or_none(name, finding) for finding in self.finding_names(name))
         mixed = differing(each[0] for each in whole if each is not None)
@@ -203,10 +203,10 @@ class Store:
             for path in sorted(self._folder(name).glob("[!.]*"), key=lambda path: path.name != MODEL):
                 path.unlink(missing_ok=True)
 
-    def unfinished(self, name: str, finding: str, key: str | None) -> Path:
+    def unfinished(self, name: str, finding: str, key: str) -> Path:
         """Return the folder for partial results of this key; those of other keys are removed."""
         folder = self._folder(name) / UNFINISHED
-        mine = folder / f"{finding}.{(key or '')[:KEY_LENGTH]}"
+        mine = folder / f"{finding}.{key[:KEY_LENGTH]}"
         self.drop_unfinished(name, finding, but=mine)
         return mine
 

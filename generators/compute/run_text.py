@@ -3,7 +3,6 @@
 Without any file, transformers makes a tokenizer with an empty vocabulary, which turns every text into unknown tokens.
 """
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +33,6 @@ WHOLE = (
     *((name,) for name in SENTENCEPIECE),
 )
 OLDER = (*(name for names in WHOLE[1:] for name in names), "added_tokens.json")
-NEEDED_BY_SENTENCEPIECE = {"sentencepiece": "sentencepiece", "google.protobuf": "protobuf"}  # module -> package
 
 NO_TOKENIZER = (
     "The model can't be run: it has no tokenizer (no tokenizer.json, vocab.txt, vocab.json with merges.txt, "
@@ -57,18 +55,7 @@ def tokenizer_files(files: Files) -> tuple[str, ...]:
 def why_no_text(files: Files) -> str | None:
     if files.is_gguf:
         return None if TOKENS in files.settings() else NO_TOKENIZER_IN_GGUF
-    there = tokenizer_files(files)
-    if not there:
-        return NO_TOKENIZER
-    others = [names for names in WHOLE if set(names) <= set(there) and names[0] not in SENTENCEPIECE]
-    lacking = [package for module, package in NEEDED_BY_SENTENCEPIECE.items() if not _is_installed(module)]
-    if others or not lacking:
-        return None
-    name = next(name for name in SENTENCEPIECE if name in there)
-    return (
-        f"The model can't be run: its tokenizer is {name}, and reading that takes {' and '.join(lacking)}: "
-        f"pip install {' '.join(lacking)}."
-    )
+    return None if tokenizer_files(files) else NO_TOKENIZER
 
 
 def shipped_digest(files: Files) -> str:
@@ -78,10 +65,8 @@ def shipped_digest(files: Files) -> str:
 
 
 def libraries(files: Files) -> tuple[str, ...]:
-    """Return the installed packages needed for this tokenizer beyond those that every run needs."""
-    if not set(SENTENCEPIECE) & set(tokenizer_files(files)):
-        return ()
-    return tuple(package for module, package in NEEDED_BY_SENTENCEPIECE.items() if _is_installed(module))
+    """Return the packages that read this tokenizer, beside those that every run needs."""
+    return ("sentencepiece", "protobuf") if set(SENTENCEPIECE) & set(tokenizer_files(files)) else ()
 
 
 def checked_text(folder: Path, vocab_size: int) -> TokenizedText | None:
@@ -132,10 +117,3 @@ def _check_array(path: Path) -> None:
     except Exception as error:  # NumPy raises all kinds of errors for damaged headers
         line = " ".join(str(error).split())
         raise CannotRunError(f"The model can't be run: {path.name} can't be read ({line}).") from error
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # the package that contains it is missing
-        return False

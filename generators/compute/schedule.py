@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import uuid4
 
 from generators import findings as all_findings
 from generators.base.display import Display, Tally, display
@@ -21,7 +20,7 @@ from generators.base.progress import silent
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Origin, Places, locate, locate_here
 from generators.compute import jobs, reconcile
-from generators.compute.executors import Choice, Workers
+from generators.compute.executors import Workers, chosen_workers
 from generators.compute.plan import Prepared
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
@@ -32,7 +31,6 @@ from generators.findings.inputs import RUN
 
 TRIES = 2  # attempts per job whose worker dies
 PATIENCE_S = 0.2  # interval for showing what workers say and for retrying locks
-HERE = Choice()
 WITHOUT_RUN_S = 3.0  # assumed time of a finding that doesn't run the model, until one is done
 AND_NOW = "What was measured is stored; the same command goes on."
 Findings = Sequence[Finding[Any]]
@@ -74,8 +72,7 @@ class Scheduler:
     def __init__(
         self, places: Places, store: Store, workers: Workers, shown: Display, settings: RunSettings = AS_USUAL
     ) -> None:
-        self._places = replace(places, models_dirs=tuple(folder.resolve() for folder in places.models_dirs))
-        self._store, self._workers, self._settings = store, workers, settings
+        self._places, self._store, self._workers, self._settings = places, store, workers, settings
         self._display, self._report = shown, shown.report
         self._waiting: deque[ModelRun] = deque()  # not started yet
         self._under_way: list[ModelRun] = []
@@ -94,9 +91,9 @@ class Scheduler:
         `ended` is called when a model comes to its end, with what it came to; without `findings` it is all of them.
         Raises AtlasError: results can't be written. Stopped: by Ctrl-C.
         """
-        self._findings, self._ended, session = findings, ended, uuid4().hex
+        self._findings, self._ended = findings, ended
         for number, model in enumerate(models, 1):
-            request = jobs.Request(session, model, self._places, self._settings)
+            request = jobs.Request(model, self._places, self._settings)
             self._waiting.append(ModelRun(request, Tally(model.name, number, len(models))))
         try:
             while self._waiting or self._under_way or self._held:
@@ -115,9 +112,11 @@ class Scheduler:
             found = next(self._open_to(worker), None)
             if found is not None:
                 self._begin(worker, *found)
-        has_work = self._at_work or self._waiting or self._under_way or self._held
-        for worker, answer in self._workers.answers(PATIENCE_S) if has_work else ():
-            self._answered(worker, answer)
+        if self._at_work:
+            for worker, answer in self._workers.answers(PATIENCE_S):
+                self._answered(worker, answer)
+        elif self._held:
+            time.sleep(PATIENCE_S)
 
     # Choosing jobs
 
@@ -159,7 +158,7 @@ class Scheduler:
         mine = [last] if last is not None and last in self._under_way else []
         new = [self._waiting[0]] if self._waiting else []
         for run in (*mine, *new, *self._under_way):
-            yield from ((run, job) for job in run.ready if self._workers.admits(worker, job.need))
+            yield from ((run, job) for job in run.ready if self._workers.admits(job.need))
 
     def _begin(self, worker: str, run: ModelRun, job: jobs.Job) -> None:
         run.ready.remove(job)
@@ -267,10 +266,9 @@ class Scheduler:
                 reason = StoredFinding(finding=name, status=planned.status, reason=planned.reason)
                 self._save(run, jobs.Measured(reason))
                 continue
-            unfinished = self._store.unfinished(run.name, name, planned.key).resolve()
-            here = unfinished if self._workers.writes_here else None
-            run.ready.append(jobs.Measure(run.request, planned, run.needs.to_measure[name], here))
-        longest_first = len(self._workers.names()) > 1 and not self._settings.ends_on_time
+            unfinished = self._store.unfinished(run.name, name, planned.key)
+            run.ready.append(jobs.Measure(run.request, planned, run.needs.to_measure[name], unfinished))
+        longest_first = len(self._workers.names) > 1 and not self._settings.ends_on_time
         run.ready = deque(sorted(run.ready, key=_passes, reverse=longest_first))
         self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
 
@@ -339,7 +337,7 @@ def compute_models(
     models: Sequence[Model],
     places: Places,
     store: Store,
-    choice: Choice = HERE,
+    processes: int = 1,
     settings: RunSettings = AS_USUAL,
     *,
     named: bool,
@@ -348,11 +346,12 @@ def compute_models(
     """Compute every finding (or `findings`) of every model that is not stored yet, and show how that goes.
 
     `named` says that the user named these models, so that one whose weights are unavailable is a failure.
-    Raises InputError: the cluster can't be used. AtlasError: results can't be written. Stopped: by Ctrl-C.
+    Raises AtlasError: results can't be written. Stopped: by Ctrl-C.
     """
     with display() as shown:
         summary = Summary(store, shown.report, named=named)
-        Scheduler(places, store, choice.workers(shown), shown, settings).compute(models, findings, summary.add)
+        scheduler = Scheduler(places, store, chosen_workers(processes, shown), shown, settings)
+        scheduler.compute(models, findings, summary.add)
         if len(models) > 1:
             shown.report(summary.in_words())
     return summary
@@ -365,11 +364,11 @@ def compute_model(
     shown: Display | None = None,
     findings: Findings | None = None,
     settings: RunSettings = AS_USUAL,
-    choice: Choice = HERE,
+    processes: int = 1,
 ) -> Outcome:
     ends: list[End] = []
     shown = shown or Display(silent)
-    scheduler = Scheduler(places, store, choice.workers(shown), shown, settings)
+    scheduler = Scheduler(places, store, chosen_workers(processes, shown), shown, settings)
     chosen = all_findings.FINDINGS if findings is None else findings  # findings named are opened even if up to date
     scheduler.compute([model], chosen, lambda _, end: ends.append(end))
     [end] = ends

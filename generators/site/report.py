@@ -16,10 +16,9 @@ from generators.base.interrupts import Stopped
 from generators.base.progress import Report, progress, silent
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
-from generators.compute.executors import Choice
 from generators.compute.results import LARGEST_ARRAYS, MODEL, Store
 from generators.compute.running import AS_USUAL, RunSettings
-from generators.compute.schedule import HERE, compute_model
+from generators.compute.schedule import compute_model
 from generators.site.build import make_pages, run_mkdocs
 from generators.site.build_cache import Workshop, alone
 from generators.site.locations import packaged
@@ -34,7 +33,7 @@ def write_report(
     places: Places,
     output: Path,
     settings: RunSettings = AS_USUAL,
-    choice: Choice = HERE,
+    processes: int = 1,
     before: Callable[[], Sequence[str]] = tuple,
 ) -> list[str]:
     """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
@@ -64,7 +63,7 @@ def write_report(
         if others and not (output / KEPT / PAGES).exists() and not (output / "index.html").exists():
             raise InputError(f"{output} has results of {others[0]} and no report; name another place with --output.")
         try:
-            failed = _measured(model, places, store, settings, choice, before)
+            failed = _measured(model, places, store, settings, processes, before)
         finally:
             with suppress(OSError):  # no folder is left where nothing was stored
                 (output / KEPT).rmdir()
@@ -83,7 +82,7 @@ def _measured(
     places: Places,
     store: Store,
     settings: RunSettings,
-    choice: Choice,
+    processes: int,
     before: Callable[[], Sequence[str]],
 ) -> list[str] | None:
     """Return a sentence for each finding that failed, None if stopped. Raises Stopped: nothing was measured."""
@@ -91,7 +90,7 @@ def _measured(
         with display() as shown:
             if not store.finding_names(model.name):
                 _say_beforehand(before, shown.report)
-            done = compute_model(model, places, store, shown, settings=settings, choice=choice)
+            done = compute_model(model, places, store, shown, settings=settings, processes=processes)
     except Stopped:
         if not store.finding_names(model.name):
             raise Stopped("Nothing was measured yet.") from None

@@ -1,7 +1,7 @@
-"""A corpus to count: text files and datasets, read piece by piece from any position on.
+"""A corpus to count: text files, read piece by piece from any position on.
 
-No token spans two pieces. A piece of a text file is a line with its line end; a line longer than
-`LONGEST_PIECE` is cut, before a space if it has one. A piece of a dataset is a row.
+No token spans two pieces. A piece is a line with its line end; a line longer than `LONGEST_PIECE` is cut, before a
+space if it has one.
 """
 
 import gzip
@@ -12,10 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
 
-from generators.base.errors import InputError, first_line
-from generators.checkpoint.registry import HUB_ID
+from generators.base.errors import InputError
 
 LONGEST_PIECE = 1 << 18
 
@@ -51,89 +49,34 @@ class TextFile:
 
 
 @dataclass(frozen=True)
-class HubDataset:
-    name: str
-    column: str
-    identity: str
-    rows: Any  # a datasets.IterableDataset
-    size: int | None = None
-
-    def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
-        for number, row in enumerate(self.rows.skip(start), start=start + 1):
-            yield str(row[self.column]).encode("utf-8", "replace"), number
-
-
-TextSource = TextFile | HubDataset  # `pieces` from a position on, each with the position after it
-
-
-@dataclass(frozen=True)
 class TextCorpus:
-    """Sources and the tokenizer that they are read with; `size` is the number of tokens V that are counted."""
+    """Files and the tokenizer that they are read with; `size` is the number of tokens V that are counted."""
 
-    sources: Sequence[TextSource]
+    files: Sequence[TextFile]
     tokenizer: Path
     size: int
 
     def fingerprint(self) -> str:
         tokenizer = hashlib.sha256(self.tokenizer.read_bytes()).hexdigest()
-        parts = [LONGEST_PIECE, self.size, tokenizer, [source.identity for source in self.sources]]
+        parts = [LONGEST_PIECE, self.size, tokenizer, [file.identity for file in self.files]]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def n_bytes(self) -> int | None:
-        sizes = [source.size for source in self.sources]
+        sizes = [file.size for file in self.files]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
 
-def open_sources(names: Sequence[str], *, offline: bool = False) -> list[TextSource]:
-    """Return text files (`.gz` too), or Hugging Face datasets unless `offline`. Raises InputError: there is none."""
-    return [_open_source(name, offline) for name in names]
-
-
-def _open_source(name: str, offline: bool) -> TextSource:
-    path = Path(name)
+def text_file(path: Path) -> TextFile:
+    """Return a text file (`.gz` too) that can be opened. Raises InputError: it can't, or there is none."""
     try:
-        if path.is_file():
-            path.open("rb").close()
-            return TextFile(path)
-        if path.exists():
-            raise InputError(f"{name} is no text file" + ("; name the files in it." if path.is_dir() else "."))
+        if not path.exists():
+            raise InputError(f"There is no file {path}.")
+        if not path.is_file():
+            raise InputError(f"{path} is no text file" + ("; name the files in it." if path.is_dir() else "."))
+        path.open("rb").close()
     except OSError as error:
-        raise InputError(f"{name} can't be read: {error.strerror}.") from error
-    if not HUB_ID.fullmatch(name.split(":")[0]):
-        raise InputError(f"There is no file {name}.")
-    if offline:
-        raise InputError(f"There is no file {name}, and with --offline no dataset is asked for on the hub.")
-    return _open_dataset(name)
-
-
-def _open_dataset(name: str) -> HubDataset:
-    """Open `OWNER/NAME`, `OWNER/NAME:CONFIG` or `OWNER/NAME:CONFIG:SPLIT` (`train` by default), row by row."""
-    try:
-        from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
-        from huggingface_hub import HfApi
-    except ImportError:
-        raise InputError(
-            f"There is no file {name}. If it is the name of a Hugging Face dataset, install what reads it first: "
-            "pip install datasets"
-        ) from None
-    dataset, config, split = [*name.split(":", 2), "", ""][:3]
-    try:
-        revision = HfApi().dataset_info(dataset).sha
-        rows = load_dataset(dataset, config or None, split=split or "train", streaming=True, revision=revision)
-        first = next(iter(rows))
-    except Exception as error:  # the hub, the network and the data raise all kinds of errors
-        why = first_line(error)
-        raise InputError(f"There is no file {name}, and no dataset of that name can be read: {why}.") from error
-    return HubDataset(name, _text_column(name, first), f"{name} {revision}", rows)
-
-
-def _text_column(name: str, row: dict[str, Any]) -> str:
-    texts = [column for column, value in row.items() if isinstance(value, str)]
-    if "text" in texts:
-        return "text"
-    if len(texts) != 1:
-        raise InputError(f"The dataset {name} has no column `text`, but {', '.join(texts) or 'none of text'}.")
-    return texts[0]
+        raise InputError(f"{path} can't be read: {error.strerror}.") from error
+    return TextFile(path)
 
 
 def _lines(file: BufferedIOBase) -> Iterator[bytes]:

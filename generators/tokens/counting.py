@@ -1,15 +1,12 @@
-"""Counting the tokens of a corpus: pieces of text -> chunks -> counts, many at a time, resumable after each.
+"""Counting the tokens of a corpus: pieces of text -> chunks -> counts, resumable after each chunk.
 
-Text is encoded piece by piece, so the counts depend neither on how pieces are put into chunks nor on who counts them.
+The tokenizer encodes the pieces of a chunk on all cores, each by itself, so counts don't depend on the chunks.
 """
 
 import glob
-import os
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -27,20 +24,19 @@ from generators.base.files import read_limited, replacing, sweep
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
-from generators.tokens.corpus import TextCorpus, TextSource
+from generators.tokens.corpus import TextCorpus, TextFile
 from generators.tokens.tokenizer_files import TOKENIZER, check_ids, reading
 
 LARGEST_COUNTS = 2**28  # bytes
 NO_UTF8 = "Part of the corpus is no UTF-8, and is counted as \ufffd. Convert it, as with iconv, and count again."
 CHUNK_BYTES = 1 << 20
-CHUNKS_AHEAD = 2  # chunks queued per thread, so that none is idle
 
 
 @dataclass(frozen=True)
 class Position:
-    """Progress in a corpus: all sources before `source`, and that one up to `offset`."""
+    """Progress in a corpus: all files before `file`, and that one up to `offset`."""
 
-    source: int = 0
+    file: int = 0
     offset: int = 0
 
 
@@ -55,16 +51,16 @@ Report = Callable[[CountsSoFar], None]
 
 
 def count_corpus(
-    corpus: TextCorpus, output: Path, jobs: int, report: Report = lambda _: None, chunk_bytes: int = CHUNK_BYTES
+    corpus: TextCorpus, output: Path, report: Report = lambda _: None, chunk_bytes: int = CHUNK_BYTES
 ) -> Int[Array, " V"]:
     """Count how often each token occurs in a corpus and write that to `output`.
 
     The counts so far are written to `<output>.partial.npz` after every chunk. An interrupted run continues
     from there when it is started again, and gives the same counts.
 
-    Counts are int64. `jobs` is the number of threads that encode; `report` is called after every chunk.
+    Counts are int64. `report` is called after every chunk.
 
-    Raises InputError: the output can't be there, a source can't be read, or the partial counts are of something else.
+    Raises InputError: the output can't be there, a file can't be read, or the partial counts are of something else.
     AtlasError: the disk is full.
     """
     if not output.parent.is_dir() or output.is_dir():
@@ -76,11 +72,11 @@ def count_corpus(
     fingerprint = corpus.fingerprint()
     so_far = _resumed(partial, fingerprint, corpus.size)
     report(so_far)
-    with closing(_counted(corpus, so_far.position, jobs, chunk_bytes)) as counted:
-        for n_bytes, end, counts in counted:
-            so_far = CountsSoFar(so_far.counts + counts, end, so_far.n_bytes + n_bytes)
-            _save_so_far(partial, so_far, fingerprint)
-            report(so_far)
+    for pieces, end in _chunks(corpus.files, so_far.position, chunk_bytes):
+        counts = so_far.counts + count_pieces(str(corpus.tokenizer), corpus.size, pieces)
+        so_far = CountsSoFar(counts, end, so_far.n_bytes + sum(map(len, pieces)))
+        _save_so_far(partial, so_far, fingerprint)
+        report(so_far)
     _write(output, lambda file: np.save(file, so_far.counts, allow_pickle=False))
     partial.unlink(missing_ok=True)
     return so_far.counts
@@ -121,15 +117,13 @@ def count_pieces(tokenizer: str, size: int, pieces: Sequence[bytes]) -> Int[Arra
     return np.bincount(ids[ids < size], minlength=size)
 
 
-def _chunks(
-    sources: Sequence[TextSource], start: Position, chunk_bytes: int
-) -> Iterator[tuple[list[bytes], Position]]:
+def _chunks(files: Sequence[TextFile], start: Position, chunk_bytes: int) -> Iterator[tuple[list[bytes], Position]]:
     """Yield pieces of text, each time about as many bytes of them, and where they end."""
     pieces: list[bytes] = []
     length = 0
     end = start
-    for number in range(start.source, len(sources)):
-        for piece, offset in sources[number].pieces(start.offset if number == start.source else 0):
+    for number in range(start.file, len(files)):
+        for piece, offset in files[number].pieces(start.offset if number == start.file else 0):
             pieces.append(piece)
             length += len(piece)
             end = Position(number, offset)
@@ -138,31 +132,6 @@ def _chunks(
                 pieces, length = [], 0
     if pieces:
         yield pieces, end
-
-
-def _counted(
-    corpus: TextCorpus, start: Position, jobs: int, chunk_bytes: int
-) -> Generator[tuple[int, Position, Int[Array, " V"]]]:
-    """Yield length, end and counts of each chunk from `start` on, in order.
-
-    Threads are enough: the tokenizer, where nearly all of the time goes, runs outside of Python's lock.
-    """
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core per job
-    waiting: deque[tuple[int, Position, Future[Array]]] = deque()
-    chunks = _chunks(corpus.sources, start, chunk_bytes)
-    pool = ThreadPoolExecutor(jobs)
-    try:
-        while True:
-            while len(waiting) < CHUNKS_AHEAD * jobs and (chunk := next(chunks, None)):
-                pieces, end = chunk
-                task = pool.submit(count_pieces, str(corpus.tokenizer), corpus.size, pieces)
-                waiting.append((sum(map(len, pieces)), end, task))
-            if not waiting:
-                return
-            n_bytes, end, task = waiting.popleft()
-            yield n_bytes, end, task.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 @cache
@@ -181,8 +150,8 @@ def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:
     try:
         with np.load(BytesIO(read_limited(partial, LARGEST_COUNTS)), allow_pickle=False) as stored:
             fits = str(stored["fingerprint"]) == fingerprint and stored["counts"].shape == (size,)
-            source, offset, n_bytes = stored["progress"].tolist()
-            so_far = CountsSoFar(stored["counts"], Position(source, offset), n_bytes)
+            file, offset, n_bytes = stored["progress"].tolist()
+            so_far = CountsSoFar(stored["counts"], Position(file, offset), n_bytes)
     except Exception as error:  # a damaged zip file, array or member
         raise InputError(f"{partial} can't be read ({error}); delete it to begin anew.") from error
     if not fits:
@@ -196,7 +165,7 @@ def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:
 def _save_so_far(partial: Path, so_far: CountsSoFar, fingerprint: str) -> None:
     content = {
         "counts": so_far.counts,
-        "progress": np.array([so_far.position.source, so_far.position.offset, so_far.n_bytes], np.int64),
+        "progress": np.array([so_far.position.file, so_far.position.offset, so_far.n_bytes], np.int64),
         "fingerprint": np.array(fingerprint),
     }
     _write(partial, lambda file: np.savez(file, allow_pickle=False, **content))

@@ -71,7 +71,6 @@ REFUSED = {
     "compute ./good --family gpt": "no family 'gpt' (nearest: gpt2, ",
     "compute --family gpt2": "exactly one MODEL",
     "compute ./good away --family gpt2": "exactly one MODEL",
-    "compute good --scheduler tcp://127.0.0.1:1 --jobs 2": "--scheduler goes with",
     **{f"{command} good --budget -3": "--budget" for command in ("compute", "build", "report")},
     **{f"{command} good --device abacus": "abacus" for command in ("compute", "build", "report")},
     **{shlex.join([command, name]): "" for command in ("compute", "show") for name in HOSTILE_NAMES},

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from generators.base.display import Display
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.executors import Workers
-from generators.compute.jobs import Answer, Job, Measure, WorkerContext
+from generators.compute.jobs import Answer, Died, Job, Measure, WorkerContext
 from generators.compute.plan import Opened, open_model
 from generators.compute.results import Store
 from generators.compute.running import AS_USUAL, RunSettings
@@ -61,32 +60,26 @@ class Recorded(Workers):
     def __init__(self, count: int, memory: float = float("inf"), dies: Callable[[Job], bool] = lambda job: False):
         self.lines: list[str] = []
         self.display = Display(self.lines.append)
-        super().__init__(self.display)
-        self._memory, self._dies = memory, dies
-        self._contexts = {f"worker {number}": WorkerContext() for number in range(count)}
+        names = [f"worker {number}" for number in range(count)]
+        super().__init__(self.display, names, memory)
+        self._dies, self._contexts = dies, {name: WorkerContext() for name in names}
         self.done: list[Job] = []
         self.most, self.used, self.closed = 0, 0, False
 
-    def names(self) -> list[str]:
-        return list(self._contexts)
-
-    def admits(self, worker: str, need: int) -> bool:
-        return not self._running or need + sum(job.need for job, _ in self._running.values()) <= self._memory
-
-    def submit(self, worker: str, job: Job) -> "Future[Answer]":
+    def begin(self, worker: str, job: Job) -> None:
         assert worker not in self._running
-        self.most = max(self.most, len(self._running) + 1)
-        self.used = max(self.used, job.need + sum(other.need for other, _ in self._running.values()))
-        return Future()
+        super().begin(worker, job)
+        self.most = max(self.most, len(self._running))
+        self.used = max(self.used, sum(job.need for job in self._running.values()))
 
     def answers(self, seconds: float) -> Iterator[tuple[str, Answer]]:
-        for worker, (job, future) in self._running.items():
+        begun, self._running = self._running, {}
+        for worker, job in begun.items():
             if self._dies(job):
-                future.set_exception(BrokenExecutor("A process ended: {SIGKILL(-9)}"))
+                yield worker, Died("its process ended (SIGKILL)")
                 continue
-            future.set_result(self._contexts[worker].perform(job, partial(self.display.say, worker)))
             self.done.append(job)
-        return super().answers(0.01)
+            yield worker, self._contexts[worker].perform(job, partial(self.display.say, worker))
 
     def close(self) -> None:
         self.closed = True

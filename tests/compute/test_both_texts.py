@@ -49,6 +49,9 @@ def test_a_verdict_that_differs_between_the_texts_is_close(monkeypatch, verdict,
 
 def test_runs_on_own_samples_are_stored_beside_the_model_and_have_no_page(atlas, tmp_path, monkeypatch):
     monkeypatch.setattr(own_samples, "MOST_SAMPLES", 8)
+    monkeypatch.setattr(
+        "generators.compute.jobs.time", SimpleNamespace(time=float)
+    )  # opening takes longer than LITTLE
     run = atlas(
         *("compute", SMALL, "--registry", ROOT / "models.yml", "--results", tmp_path / "results"),
         *("--budget", LITTLE, "--own-samples", "--only", "stream", "--only", "helix"),

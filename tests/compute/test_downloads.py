@@ -1,6 +1,5 @@
 """What comes over the network for a model's results: just what its findings read, and once."""
 
-import json
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -9,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from generators import findings as all_findings
-from generators.base.plain import content_digest
 from generators.checkpoint.config import WEIGHTS
 from generators.checkpoint.sources import Hub, Places
 from generators.compute import reconcile, running
@@ -28,7 +26,7 @@ from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.model import build
 from tests.checkpoints import Sizes, _write_shards, config_of, tensors_of_llama, write_checkpoint, write_json
 from tests.cli.conftest import results_of
-from tests.compute.harness import at_hub, model_in, raising
+from tests.compute.harness import at_hub, raising
 from tests.runner.models import KINDS, write_tokenizer
 
 QUICK = replace(ATTENTION, measure=raising(NotApplicableError("It is not measured here.")))
@@ -80,17 +78,6 @@ def test_what_findings_read_comes_at_once_and_next_to_nothing_else(fake, store, 
     needed = tensors_read(store, *(finding.name for finding in READING))
     assert needed <= fake.sent <= 1.03 * needed
     assert needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-
-
-def test_what_older_records_say_besides_is_ignored(store, tmp_path):
-    model = model_in(write_checkpoint(tmp_path / "tiny"))
-    compute_model(model, Places(), store, findings=(GAINS,))
-    path = store.root / "tiny" / "model.json"
-    content = {**json.loads(path.read_text()), "traffic": {"fetched": 1, "needed": 2}}
-    del content["sha256"]
-    path.write_text(json.dumps({**content, "sha256": content_digest(content)}))
-    assert not compute_model(model, Places(), store, findings=(GAINS,)).computed
-    assert not hasattr(store.model("tiny"), "traffic")
 
 
 @pytest.fixture

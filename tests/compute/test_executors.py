@@ -5,9 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -37,7 +35,7 @@ def at_rest(process):
     os.killpg(process.pid, signal.SIGSTOP)
     try:
         children = psutil.Process(process.pid).children(recursive=True)
-        workers = [child for child in children if "popen_loky" in " ".join(child.cmdline())]
+        workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
         assert len(workers) == 2
         yield workers
     finally:
@@ -54,14 +52,6 @@ def until_measuring(process, count=1):
     return lines
 
 
-def test_the_same_files_as_one_after_another(place):
-    with started(place, "together", "--jobs", "2") as process:
-        lines = process.stderr.read().splitlines()
-    assert process.returncode == 0, lines
-    assert stored(place / "together") == stored(place / "expected")
-    assert lines[-1] == "9 findings of 3 models are stored"
-
-
 def test_a_killed_process_costs_its_job(place):
     with started(place, "killed", "--jobs", "2") as process:
         lines = until_measuring(process, 2)
@@ -69,9 +59,10 @@ def test_a_killed_process_costs_its_job(place):
             workers[0].kill()
         lines += process.stderr.read().splitlines()
     assert process.returncode == 0, lines
-    assert sum("begun again" in line for line in lines) == 1
+    assert sum(line.endswith("is begun again: its process ended (SIGKILL)") for line in lines) == 1
     assert sum(bool(MEASURING.search(line)) for line in lines) in (9, 10)
     assert stored(place / "killed") == stored(place / "expected")
+    assert lines[-1] == "9 findings of 3 models are stored"
 
 
 def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(tmp_path):
@@ -102,20 +93,20 @@ def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(tmp_path):
 # Presses Ctrl-C when the first process was started and not yet told what to do.
 AT_THE_START = """
 import os, signal, sys, time
-from joblib.externals.loky.backend import fork_exec as module
+from multiprocessing import util
 from generators.cli import main
 
-fork_exec = module.fork_exec
+start = util.spawnv_passfds
 
-def interrupted(command, *given, **named):
-    process = fork_exec(command, *given, **named)
-    if any("popen_loky" in part for part in command):
+def interrupted(path, command, passed):
+    process = start(path, command, passed)
+    if any("spawn_main" in str(part) for part in command):
         os.killpg(0, signal.SIGINT)
         time.sleep(1)
         print("handed over", file=sys.stderr)
     return process
 
-module.fork_exec = interrupted
+util.spawnv_passfds = interrupted
 main()
 """
 
@@ -143,10 +134,10 @@ def test_processes_end_with_the_one_that_started_them(place):
 def test_jobs_share_the_memory_that_is_free(monkeypatch):
     monkeypatch.setattr(executors, "free_memory", lambda: 100)
     workers = Processes(Display(silent), 2)
-    assert workers.admits("1", 1000)  # nothing else is done
-    workers._running["1"] = SimpleNamespace(need=60), Future()
-    assert workers.admits("2", 40)
-    assert not workers.admits("2", 41)
+    assert workers.admits(1000)  # nothing else is done
+    workers._running["1"] = SimpleNamespace(need=60)
+    assert workers.admits(40)
+    assert not workers.admits(41)
 
 
 @pytest.mark.parametrize(("jobs", "threads"), [(3, "2"), (16, "1")])
@@ -155,31 +146,9 @@ def test_processes_share_the_cores_and_what_the_user_said_of_threads_stays(monke
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     workers = Processes(Display(silent), jobs)
-    workers._start("1")
-    found = workers._here["1"][0].submit(_threads).result()
-    workers.close()
-    assert found == {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": threads}
-
-
-def _threads():
-    return {name: os.environ.get(name) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
-
-
-class Late(Executor):
-    """One that sends a job to its process a while after it was given."""
-
-    def submit(self, *given):
-        self.given = Future()
-        threading.Timer(0.2, self.given.set_running_or_notify_cancel).start()
-        return self.given
-
-    def shutdown(self, **options):
-        self.had_sent = self.given.running()
-
-
-def test_a_job_that_was_not_sent_yet_is_waited_for_before_all_is_killed():
-    workers, late = Processes(Display(silent), 1), Late()
-    workers._here["1"] = late, SimpleNamespace(close=lambda: None)
-    workers.submit("1", None)
-    workers.close()
-    assert late.had_sent
+    process, connection = workers._started()
+    found = psutil.Process(process.pid).environ()
+    process.kill()
+    connection.close()
+    assert (found["OPENBLAS_NUM_THREADS"], found["OMP_NUM_THREADS"]) == ("3", threads)
+    assert "OMP_NUM_THREADS" not in os.environ

@@ -100,7 +100,7 @@ def test_it_is_enough_and_not_far_too_much(tmp_path, name):
     assert int(peak) < estimate < TOO_MUCH * int(peak)
 
 
-# Who runs a model keeps what arrays leave, also where Dask set that it would give all of it back
+# Who runs a model keeps what arrays leave, also where the environment says to give it back
 
 FAULTS = """
 import resource
@@ -118,7 +118,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - first)
 def faults(before: str) -> int:
     """Return how often a page was asked for anew while arrays of 4 MB came and went."""
     command = [sys.executable, "-c", FAULTS.format(before=before)]
-    environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}  # as Dask sets it
+    environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
     return int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 

@@ -11,7 +11,6 @@ import pytest
 from generators import findings as all_findings
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import Files, Origin, Places, locate
 from generators.compute import jobs, reconcile
 from generators.compute.results import UP_TO_DATE, Store
 from generators.compute.running import RunSettings
@@ -121,30 +120,6 @@ def test_where_it_cannot_be_remembered_results_stay(place, looked_at, monkeypatc
     asked(place)
     assert asked(place) == ["tiny: already stored: positions, norms"]
     assert len(looked_at) == 2
-
-
-def test_of_a_hub_the_commit_stands_for_the_files(place):
-    files = locate(tiny(place), (), Places().hub)
-    store = Store(place / "results")
-    assert reconcile.fingerprint(tiny(place), files, store, RunSettings()) is not None
-    assert reconcile.fingerprint(tiny(place), Files(files.origin, files.fetch), store, RunSettings()) is None
-    found = [
-        reconcile.fingerprint(tiny(place), Files(Origin("hub", "a/b", "main", commit), files.fetch), store, settings)
-        for commit, settings in (("1", RunSettings()), ("2", RunSettings()), ("2", RunSettings(skip=True)))
-    ]
-    assert None not in found
-    assert len({one.inputs for one in found}) == 3
-    assert found[0] == reconcile.at_commit(tiny(place), Origin("hub", "a/b", "main", "1"), store, RunSettings())
-
-
-def test_several_jobs_begin_nothing_and_remember_too(place):
-    store, model = Store(place / "results"), tiny(place)
-    first, second = Recorded(2), Recorded(2)
-    computed([model], store, first, findings=None)
-    assert first.done
-    computed([model], store, second, findings=None)
-    assert second.done == []
-    assert asked(place) == ["tiny: already stored: positions, norms"]
 
 
 def test_nothing_that_measures_is_imported(tmp_path):

@@ -218,19 +218,6 @@ def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fak
     assert running.may_pass(str(refusal.value))
 
 
-def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
-    folder = write_checkpoint(fake.repository("owner/tiny"))
-    (folder / "tokenizer.model").write_bytes(b"\n")
-    monkeypatch.setattr(run_text, "_is_installed", lambda module: module == "sentencepiece")
-    assert "tokenizer.model, and reading that takes protobuf: pip install protobuf" in run_text.why_no_text(
-        files_at_hub()
-    )
-    write_pairs(folder)
-    monkeypatch.setattr(run_text, "_is_installed", lambda module: False)
-    assert run_text.why_no_text(files_at_hub()) is None
-    assert run_text.libraries(files_at_hub()) == ()
-
-
 def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
     (tmp_path / "text").write_text(read_language_reference())
     sentencepiece.SentencePieceTrainer.train(
@@ -239,6 +226,7 @@ def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
     folder = fake.repository("owner/tiny")
     build(OracleCase("llama", config={"vocab_size": 300})).save_pretrained(folder)
     (folder / "tokenizer.model").write_bytes((tmp_path / "tokenizer.model").read_bytes())
+    assert run_text.libraries(files_at_hub()) == ("sentencepiece", "protobuf")
     model = open_model(at_hub(), Places(hub=Hub()))
     assert model.why_no_run is None
     assert "tokenizer.model" in model.depends_on(RUN)["files"]

@@ -111,7 +111,7 @@ def test_a_job_whose_worker_dies_is_begun_again(models, expected, store, what):
     workers = Recorded(2, dies=dies_of("model-1", what, 1))
     assert computed(models, store, workers).sentences == []
     again = [line for line in workers.lines if "begun again" in line]
-    assert again == [f"model-1: {what} is begun again: its process ended (SIGKILL(-9))"]
+    assert again == [f"model-1: {what} is begun again: its process ended (SIGKILL)"]
     assert stored(store.root) == expected
     assert max(Counter(workers.measured()).values()) == 1
 
@@ -119,7 +119,7 @@ def test_a_job_whose_worker_dies_is_begun_again(models, expected, store, what):
 @pytest.mark.parametrize("what", ["positions", "reading weights"])
 def test_a_job_that_kills_twice_fails_and_costs_no_other(models, expected, store, what):
     summary = computed(models, store, Recorded(2, dies=dies_of("model-1", what, 2)))
-    reason = "It was begun 2 times, and each time its process ended (SIGKILL(-9))."
+    reason = "It was begun 2 times, and each time its process ended (SIGKILL)."
     assert summary.sentences == [f"model-1: {what} failed: {reason}"]
     assert summary.failed == ["model-1"]
     lost = "model-1/positions" if what == "positions" else "model-1/"

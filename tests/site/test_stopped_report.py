@@ -156,8 +156,8 @@ def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):
 def test_how_long_it_takes_is_said_with_how_to_change_it(atlas, measured, monkeypatch, arguments, budget_s, said):
     asked = []
 
-    def noted(*given, settings, choice):
-        asked.append((settings.budget_s, choice.jobs))
+    def noted(*given, settings, processes):
+        asked.append((settings.budget_s, processes))
         raise InputError("Enough.")
 
     monkeypatch.setattr(module, "compute_model", noted)

@@ -1,13 +1,11 @@
-"""Counts of a corpus: the same however it is cut, whoever counts, and whenever a run was ended."""
+"""Counts of a corpus: the same however it is cut, and whenever a run was ended."""
 
 import gzip
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,8 +15,8 @@ from generators.base import notices
 from generators.base.errors import InputError
 from generators.tokens import corpus as parts
 from generators.tokens import counting
-from generators.tokens.corpus import TextCorpus, TextFile, open_sources
-from generators.tokens.counting import CountsSoFar, count_corpus, count_pieces
+from generators.tokens.corpus import TextCorpus, TextFile
+from generators.tokens.counting import CountsSoFar, count_corpus
 from generators.tokens.frequency import read_counts
 from tests.checkpoints import Sizes, write_checkpoint
 
@@ -97,11 +95,11 @@ def noting(partial: Path, noted: list[bytes]) -> Callable[[CountsSoFar], None]:
     return lambda so_far: noted.append(partial.read_bytes()) if so_far.n_bytes else None
 
 
-@pytest.mark.parametrize("jobs, chunk_bytes", [(1, 20_000), (2, 3_000), (2, 1 << 20)])
-def test_counts_are_those_of_encoding_every_line(model, texts, by_hand, tmp_path, jobs, chunk_bytes):
+@pytest.mark.parametrize("chunk_bytes", [20_000, 3_000, 1 << 20])
+def test_counts_are_those_of_encoding_every_line(model, texts, by_hand, tmp_path, chunk_bytes):
     output = tmp_path / "counts.npy"
     reported: list[CountsSoFar] = []
-    counts = count_corpus(corpus_of(model, texts), output, jobs, reported.append, chunk_bytes)
+    counts = count_corpus(corpus_of(model, texts), output, reported.append, chunk_bytes)
     assert counts.tolist() == by_hand
     stored = np.load(output)
     assert stored.dtype == np.int64 and stored.tolist() == by_hand
@@ -117,14 +115,14 @@ def test_a_run_that_was_killed_goes_on_and_counts_the_same(model, texts, by_hand
     output, corpus = tmp_path / "counts.npy", corpus_of(model, texts)
     partial = tmp_path / "counts.npy.partial.npz"
     stored: list[bytes] = []
-    count_corpus(corpus, output, 2, noting(partial, stored), SMALL_CHUNKS)
+    count_corpus(corpus, output, noting(partial, stored), SMALL_CHUNKS)
     output.unlink()
     if stopped_at != 0:
         partial.write_bytes(stored[-1 if stopped_at is None else stopped_at])
     (tmp_path / ".counts.npy.partial.npz.4711.tmp").write_bytes(b"half")
     (tmp_path / ".counts.npy.4711.tmp").write_bytes(b"half")
     reported: list[CountsSoFar] = []
-    counts = count_corpus(corpus, output, 1, reported.append, 3 * SMALL_CHUNKS)
+    counts = count_corpus(corpus, output, reported.append, 3 * SMALL_CHUNKS)
     assert (reported[0].n_bytes > 0) == (stopped_at != 0)
     assert (len(reported) == 1) == (stopped_at is None), "a run killed before its very end only writes"
     assert counts.tolist() == np.load(output).tolist() == by_hand
@@ -161,31 +159,32 @@ def test_partial_counts_of_something_else_are_refused(model, texts, tmp_path):
     mine = tmp_path / "mine.txt"
     mine.write_text(some_text(50))
     stored: list[bytes] = []
-    count_corpus(corpus_of(model, [mine]), output, 1, noting(partial, stored))
+    count_corpus(corpus_of(model, [mine]), output, noting(partial, stored))
     partial.write_bytes(stored[0])
     for other in corpus_of(model, texts), corpus_of(model, [mine, mine]), corpus_of(model, [mine], VOCABULARY - 1):
         with pytest.raises(InputError, match="delete it to begin anew"):
-            count_corpus(other, output, 1)
+            count_corpus(other, output)
     assert partial.read_bytes() == stored[0]
     mine.write_text(some_text(50) + "more")
     with pytest.raises(InputError, match="changed since"):
-        count_corpus(corpus_of(model, [mine]), output, 1)
+        count_corpus(corpus_of(model, [mine]), output)
     partial.unlink()
     os.mkfifo(partial)
     with pytest.raises(InputError, match="can't be read"):
-        count_corpus(corpus_of(model, [mine]), output, 1)
+        count_corpus(corpus_of(model, [mine]), output)
     partial.unlink()
     for damaged in (b"", b"PK\x03\x04", stored[0][:-200], b"\x80\x04N."):
         partial.write_bytes(damaged)
         with pytest.raises(InputError, match="can't be read"):
-            count_corpus(corpus_of(model, [mine]), output, 1)
+            count_corpus(corpus_of(model, [mine]), output)
 
 
 def test_the_command(model, texts, by_hand, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("models.yml").write_text("[]")
-    run = atlas("count-tokens", model, *texts)
-    assert (run.code, run.err) == (0, "")
+    monkeypatch.setenv("RAYON_NUM_THREADS", "2")
+    run = atlas("count-tokens", model, *texts, "--jobs", 1)
+    assert (run.code, run.err, os.environ["RAYON_NUM_THREADS"]) == (0, "", "1")
     assert np.load("token_counts.npy").tolist() == by_hand
     assert f"{sum(by_hand):,} tokens" in run.out
     Path("latin.txt").write_bytes("café\n".encode("latin-1"))
@@ -195,7 +194,6 @@ def test_the_command(model, texts, by_hand, tmp_path, atlas, monkeypatch):
 
 def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "datasets", None)
     Path("models.yml").write_text("[]")
     bare = write_checkpoint(tmp_path / "bare")
     damaged = write_checkpoint(tmp_path / "damaged")
@@ -208,7 +206,6 @@ def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
         ((bare, texts[0]), "no tokenizer.json"),
         ((damaged, texts[0]), "can't be read"),
         ((model, "missing.txt"), "no file missing.txt"),
-        ((model, "owner/name"), "pip install datasets"),
         ((model, texts[0], "no/such/path/at all"), "no file"),
         ((model, tmp_path), "name the files in it"),
         ((model, os.devnull), "no text file"),
@@ -222,61 +219,12 @@ def test_refusals_are_a_sentence(model, texts, tmp_path, atlas, monkeypatch):
         ((model, texts[0], "-o", "link.npy"), "holds no counts"),
         (("no-such-model", texts[0]), "no-such-model"),
     ]:
-        run = atlas("count-tokens", *arguments, "--jobs", 1)
+        run = atlas("count-tokens", *arguments)
         assert run.code == 2, arguments
         *progress, sentence = run.err.splitlines()
         assert sentence.startswith("atlas: ") and why in sentence
         assert all(line.startswith("counting: ") for line in progress)
     assert not Path("token_counts.npy").exists()
-
-
-class StreamedRows(list[dict[str, object]]):
-    def skip(self, n: int) -> "StreamedRows":
-        return StreamedRows(self[n:])
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, StreamedRows]:
-    """Stand in for the library `datasets` and the hub: datasets by their name, config and split."""
-    rows: dict[str, StreamedRows] = {}
-
-    def load_dataset(name: str, config: str | None, *, split: str, streaming: bool, revision: str) -> StreamedRows:
-        assert streaming and revision == f"commit of {name}"
-        return rows[f"{name}:{config}:{split}"]
-
-    def dataset_info(self: object, name: str) -> SimpleNamespace:
-        return SimpleNamespace(sha=f"commit of {name}")
-
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
-    return rows
-
-
-def test_datasets(model, hub, tmp_path):
-    lines = some_text(60).splitlines(keepends=True)
-    hub["owner/plain:None:train"] = StreamedRows({"id": "x", "text": line} for line in lines)
-    hub["owner/other:en:test"] = StreamedRows({"n": 1, "content": line} for line in lines)
-    sources = open_sources(["owner/plain", "owner/other:en:test"])
-    corpus = TextCorpus(sources, model / "tokenizer.json", VOCABULARY)
-    assert corpus.n_bytes() is None
-    once = count_pieces(str(corpus.tokenizer), VOCABULARY, [line.encode() for line in lines])
-    counts = count_corpus(corpus, tmp_path / "counts.npy", 1, chunk_bytes=300)
-    assert counts.tolist() == (2 * once).tolist()
-    assert [*sources[0].pieces(57)] == [(line.encode(), 58 + i) for i, line in enumerate(lines[57:])]
-
-
-def test_datasets_that_cannot_be_read_are_refused(hub):
-    hub["owner/numbers:None:train"] = StreamedRows([{"n": 1}])
-    hub["owner/two:None:train"] = StreamedRows([{"a": "x", "b": "y"}])
-    hub["owner/empty:None:train"] = StreamedRows()
-    for name, why in [
-        ("owner/numbers", "no column `text`"),
-        ("owner/two", "a, b"),
-        ("owner/empty", "StopIteration"),
-        ("owner/absent", "no dataset of that name"),
-    ]:
-        with pytest.raises(InputError, match=why):
-            open_sources([name])
 
 
 def test_progress_in_lines(model, texts, monkeypatch, capsys):

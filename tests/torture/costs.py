@@ -36,7 +36,6 @@ SHAPES = {
     "context": (8, replace(BASE, n_ctx=8 * BASE.n_ctx)),
 }
 BY_NAME = {finding.name: finding for finding in FINDINGS}
-DASK_SETTINGS = ROOT / "docs" / "dask.yaml"  # what is recommended where workers share their cores with the work
 
 
 def written(folder: Path, sizes: Sizes) -> Path:
