@@ -26,10 +26,14 @@ define installed
 endef
 
 <<<<<<< HEAD
+<<<<<<< HEAD
 .PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash lighthouse cluster-test sbom verify adopt serve pins clean
 =======
 .PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash reproducible lighthouse sbom verify adopt serve pins clean
 >>>>>>> cut-2
+=======
+.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle rounding real-models fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
+>>>>>>> cut-4
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -82,9 +86,6 @@ changed: $(VENV)/.dev ## which verdicts on stored results differ from those at a
 oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch, and models as people have them; writes results/oracle.json and conditions.json; ORACLE_ARGS="--only gpt2 t5", say
 	$(BIN)/python -m tests.checkpoint.oracle $(ORACLE_ARGS)
 	$(BIN)/python -m tests.checkpoint.oracle.conditions
-
-lookalikes: $(VENV)/.dev ## models of every type without a table, read by the tables of families and by none; writes results/lookalikes.json; LOOKALIKES_ARGS="--only apertus", say
-	$(BIN)/python -m tests.checkpoint.lookalikes $(LOOKALIKES_ARGS)
 
 rounding: $(VENV)/.dev ## which verdicts about weights move when they are rounded to 8 and 4 bits; writes results/rounding.json
 	$(BIN)/python -m tests.rounding

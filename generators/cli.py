@@ -170,16 +170,19 @@ def report(
 
     Measurements are stored inside the report: after Ctrl-C, or with a larger --budget, the same command continues.
     """
-    from generators import costs
     from generators.site.report import write_report
 
     known = asked.registry(registry, named=True)
     chosen = asked.named_models([model], known, family)[0]
     settings = asked.run_settings(budget, device, skip_runs, options.DEFAULT_REPORT_BUDGET)
     usual = FEW_JOBS if settings.device == "cpu" else 1  # each process would load the model on the GPU
+<<<<<<< HEAD
     places = asked.places(offline)
     how_long = partial(costs.of_report, chosen, places, settings)
     sentences = write_report(chosen, places, output, settings, jobs or usual, how_long)
+=======
+    sentences = write_report(chosen, asked.places(offline), output, settings, asked.executors(jobs or usual))
+>>>>>>> cut-4
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 
@@ -206,14 +209,8 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1,
 def list_models(
     results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    fields: Annotated[bool, typer.Option("--fields", help="Describe the fields of an entry in models.yml.")] = False,
 ) -> None:
     """List the models, what each adds, where its weights come from and whether it has results."""
-    if fields:
-        from generators.checkpoint.registry import described
-
-        terminal.table(("field", "required", "meaning"), described())
-        return
     store = asked.store(results)
     rows = [asked.row(store, model) for model in asked.registry(registry).models]
     terminal.table(("name", "title", "weights", "results", "what it adds"), rows)
@@ -287,8 +284,6 @@ def cache(prune: options.Prune = None) -> None:
     if prune is not None:
         terminal.line(caches.prune(caches.parsed_size(prune)))
     terminal.table(caches.COLUMNS, caches.overview())
-    for line in caches.advice():
-        terminal.line(line)
 
 
 @app.command("count-tokens")

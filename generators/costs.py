@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,15 +21,13 @@ from generators.base.architecture import Architecture
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.progress import in_bytes, in_minutes
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.families import choose_family
-from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files, Places, locate
 from generators.compute import memory
 from generators.compute.plan import Opened, to_read
 from generators.compute.running import RunSettings
 from generators.findings.inputs import RUN
-from generators.runner.budget import DEFAULT_BUDGET_S, FLOAT_BYTES, MINUTE, THREADS, assumed_speed
+from generators.runner.budget import THREADS, assumed_speed
 
 AT_ONCE = 16  # concurrent requests to the hub, one per model
 # Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations
@@ -49,14 +47,13 @@ FINDINGS = all_findings.FINDINGS
 class Cost:
     """What computing one model takes: bytes to download, bytes of memory, seconds; None where that isn't known.
 
-    `runs` says whether the model will be run, `gated` that the owner grants access, `trouble` why no more is known.
+    `gated` says that the owner grants access, `trouble` why no more is known.
     """
 
     model: Model
     download: int | None = None
     memory: int | None = None
     seconds: float | None = None
-    runs: bool = False
     gated: bool = False
     trouble: str | None = None
 
@@ -77,19 +74,10 @@ def cost_of(model: Model, places: Places, settings: RunSettings) -> Cost:
         files = locate(model, places.models_dirs, places.hub)
         cost = replace(cost, gated=files.gated)
         if files.comes_whole:
-            return _by_size(cost, files, settings)
+            return replace(cost, download=files.to_come((), whole=True))
         return _by_headers(cost, Opened(model, files, open_checkpoint(files, model.family, compare=False), settings))
     except (InputError, WeightsUnavailableError) as error:
         return replace(cost, trouble=str(error))
-
-
-def _by_size(cost: Cost, files: Files, settings: RunSettings) -> Cost:
-    """Return the cost of a model with known file sizes only, assuming float32."""
-    size, config = files.to_come((), whole=True), files.config()
-    a = read_architecture(config, choose_family(config, cost.model.family, files.stack))
-    numbers = size // FLOAT_BYTES
-    seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, numbers, numbers, settings))
-    return replace(cost, download=size, seconds=seconds, runs=not settings.skip)
 
 
 def _by_headers(cost: Cost, opened: Opened) -> Cost:
@@ -103,7 +91,6 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
         download=checkpoint.to_come(wanted, whole=whole),
         memory=max([memory.to_plan(FINDINGS, opened), *each]),
         seconds=_of_weights(a) + (_of_runs(a, *_numbers(opened.files), opened.settings) if runs else 0),
-        runs=runs,
     )
 
 
@@ -160,19 +147,6 @@ def in_total(found: Sequence[Cost]) -> str:
     said = f"about {in_bytes(size)} to download and {in_hours(seconds)} on this machine"
     others = len(found) - len(known)
     return f"{said}, not counting {others} that can't be downloaded" if others else said
-
-
-def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:
-    cost = cost_of(model, places, settings)
-    if cost.seconds is None:
-        return []
-    said = [f"The report takes up to {in_hours(MINUTE * ceil(cost.seconds / MINUTE))}."]
-    if cost.runs:
-        more = "--budget 10 reads more text, " if settings.budget_s < DEFAULT_BUDGET_S else ""
-        exceeded = "after which findings end" if settings.ends_on_time else "which findings exceed if they must"
-        minutes = f"{settings.budget_s / MINUTE:g} min"
-        said.append(f"Running the model has a budget of {minutes}, {exceeded}: {more}--skip-runs runs nothing.")
-    return said
 
 
 def in_hours(seconds: float) -> str:

@@ -37,7 +37,7 @@ def _kind(family: Family) -> tuple[object, ...]:
     return weights, family.positions, family.norm, family.causal, family.post_norm, family.stack, bool(family.at)
 
 
-# The first family of each kind, and its first case; the oracle asks every finding of every case.
+# The first family of each kind, and its first case.
 TABLES = {family.name: family for family in families()}
 KINDS = {_kind(TABLES[case.family]): case.family for case in reversed(CASES)}
 FIRST = {case.family: case for case in reversed(CASES) if case.family in KINDS.values()}

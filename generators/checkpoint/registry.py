@@ -84,56 +84,28 @@ Stack = Literal["encoder", "decoder", "text", "vision"]
 class Model(Entry):
     """One model: what it is called, where its weights are, what is known about it."""
 
-    name: Slug = Field(description="What commands call it, and the address of its page: lower case.")
-    title: Title = Field(description="What pages call it.")
-    sources: tuple[Source, ...] = Field(
-        min_length=1,
-        description="Where the weights are, tried in this order: `hub` (and `revision`), `package` or `folder`.",
-    )
-    family: str | None = Field(default=None, description="Only where config.json does not tell it.")
-    stack: Stack | None = Field(
-        default=None, description="Which half of a checkpoint that holds two models; the name ends with --STACK."
-    )
-    frequency: Frequency = Field(
-        default="index", description="The best source of token frequencies that this model has."
-    )
-    counts: Path | None = Field(
-        default=None,
-        description="Token counts of a corpus, as `atlas count-tokens` writes them; a path relative to `models.yml`.",
-    )
-    group: Title | None = Field(default=None, description="Models of a group are listed together on pages.")
-    recipe: Title | None = Field(
-        default=None,
-        description="Models of one recipe (other sizes, seeds or halves of it) share this name and count once.",
-    )
-    adds: Text | None = Field(
-        default=None, description="What it adds to the others, in a line: a scheme, a recipe, a size or a domain."
-    )
-    only_in_series: bool = Field(
-        default=False,
-        description="A series member: it has a page, is folded or marked in lists of models, and counts as none.",
-    )
+    name: Slug  # what commands call it, and the address of its page
+    title: Title  # what pages call it
+    sources: tuple[Source, ...] = Field(min_length=1)  # tried in this order
+    family: str | None = None  # only where config.json does not tell it
+    stack: Stack | None = None  # which half of a checkpoint that holds two models; the name ends with --STACK
+    frequency: Frequency = "index"  # the best source of token frequencies that this model has
+    counts: Path | None = None  # as `atlas count-tokens` writes them; a path relative to `models.yml`
+    group: Title | None = None  # models of a group are listed together on pages
+    recipe: Title | None = None  # models of one recipe (other sizes, seeds or halves of it) count once
+    adds: Text | None = None  # to the others, in a line: a scheme, a recipe, a size or a domain
+    only_in_series: bool = False  # it has a page, is folded or marked in lists of models, and counts as none
     parameters: int | None = Field(
-        default=None,
-        gt=0,
-        description="How many it has, where its sizes don't tell: in counts, models below 5 million aren't.",
-    )
-    licence: Text | None = Field(default=None, description="The licence of the weights.")
-    notes: Text | None = Field(default=None, description="What it is and was trained on, in a sentence or two.")
+        default=None, gt=0
+    )  # where its sizes don't tell; below 5 million, it isn't counted
+    licence: Text | None = None  # of the weights
+    notes: Text | None = None  # what it is and was trained on, in a sentence or two
 
     @property
     def whole(self) -> str:
         """Return the name of the checkpoint that holds the model: its own, without the half that it is."""
         name = self.name.removesuffix(ON_OWN_SAMPLES)
         return name.removesuffix(f"--{self.stack}") if self.stack else name
-
-
-def described() -> list[tuple[str, str, str]]:
-    """Return every field of an entry in `models.yml`: its name, whether it must be there, what it is for."""
-    return [
-        (name, "needed" if field.is_required() else "optional", field.description or "")
-        for name, field in Model.model_fields.items()
-    ]
 
 
 AT = "{at}"  # placeholder in a pattern for a member's place

@@ -1,7 +1,6 @@
 """What a user typed -> a model: a name in `models.yml`, a folder, a file, a hub id."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
@@ -13,11 +12,10 @@ from generators.checkpoint.single_files import what_to_name
 USUAL_FILE = re.compile(r"ckpt|checkpoint|model|pytorch_model|weights|state_dict|best|last")
 
 
-def find_model(spec: str, registry: Registry, others: Iterable[str] = ()) -> Model:
+def find_model(spec: str, registry: Registry) -> Model:
     """Turn what the user typed (a name in models.yml, a folder, a hub id) into a model.
 
-    Of a checkpoint that holds two models each is meant by its ending: `owner/whisper--encoder`. `others` could be
-    typed in place of a model.
+    Of a checkpoint that holds two models each is meant by its ending: `owner/whisper--encoder`.
 
     Raises InputError: it is none of the three; names the nearest, and what a file is that was named.
     """
@@ -26,7 +24,7 @@ def find_model(spec: str, registry: Registry, others: Iterable[str] = ()) -> Mod
     if model is None and stack is not None and (pair := _as_typed(whole, registry)) is not None:
         model = half(pair, stack)
     if model is None:
-        near = nearest(spec, [*(model.name for model in registry.known()), *others])
+        near = nearest(spec, [*(model.name for model in registry.known()), *(one.name for one in registry.series)])
         raise InputError(f"{spec!r} is no model in models.yml{near}, no folder, and no hub id such as 'owner/model'.")
     return model
 
@@ -35,7 +33,7 @@ def find_models(spec: str, registry: Registry) -> list[Model]:
     series = registry.find_series(spec)
     if series is not None:
         return [model for _, model in registry.members(series)]
-    return [find_model(spec, registry, (one.name for one in registry.series))]
+    return [find_model(spec, registry)]
 
 
 def half(model: Model, stack: Stack) -> Model:

@@ -4,16 +4,14 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from generators.base import notices
 from generators.base.display import display
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import besides, read_limited, recover_folder, swap_folder
 from generators.base.interrupts import Stopped
-from generators.base.progress import Report, progress, silent
+from generators.base.progress import progress
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
 from generators.compute.results import LARGEST_ARRAYS, MODEL, Store
@@ -29,20 +27,22 @@ STOPPED = "What was measured is in the report: open {} in a browser. The same co
 
 
 def write_report(
+<<<<<<< HEAD
     model: Model,
     places: Places,
     output: Path,
     settings: RunSettings = AS_USUAL,
     processes: int = 1,
     before: Callable[[], Sequence[str]] = tuple,
+=======
+    model: Model, places: Places, output: Path, settings: RunSettings = AS_USUAL, choice: Choice = HERE
+>>>>>>> cut-4
 ) -> list[str]:
     """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
 
     Another process that writes a report to the same place is kept from it.
 
     What is measured is stored inside the report. After Ctrl-C the report of what is stored is written all the same.
-    `before` returns what is said first, such as how long it will take; nothing is where this goes on with an earlier
-    call.
 
     Raises:
         InputError: the checkpoint can't be used, or `output` is a file or holds something that is no report.
@@ -63,7 +63,11 @@ def write_report(
         if others and not (output / KEPT / PAGES).exists() and not (output / "index.html").exists():
             raise InputError(f"{output} has results of {others[0]} and no report; name another place with --output.")
         try:
+<<<<<<< HEAD
             failed = _measured(model, places, store, settings, processes, before)
+=======
+            failed = _measured(model, places, store, settings, choice)
+>>>>>>> cut-4
         finally:
             with suppress(OSError):  # no folder is left where nothing was stored
                 (output / KEPT).rmdir()
@@ -77,6 +81,7 @@ def write_report(
     return [*failed, *sentences]
 
 
+<<<<<<< HEAD
 def _measured(
     model: Model,
     places: Places,
@@ -91,23 +96,18 @@ def _measured(
             if not store.finding_names(model.name):
                 _say_beforehand(before, shown.report)
             done = compute_model(model, places, store, shown, settings=settings, processes=processes)
+=======
+def _measured(model: Model, places: Places, store: Store, settings: RunSettings, choice: Choice) -> list[str] | None:
+    """Return a sentence for each finding that failed, None if stopped. Raises Stopped: nothing was measured."""
+    try:
+        with display() as shown:
+            done = compute_model(model, places, store, shown, settings=settings, choice=choice)
+>>>>>>> cut-4
     except Stopped:
         if not store.finding_names(model.name):
             raise Stopped("Nothing was measured yet.") from None
         return None
     return [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
-
-
-def _say_beforehand(before: Callable[[], Sequence[str]], report: Report) -> None:
-    """Report what `before` returns, and no notices, which come up when it is computed. Raises Stopped: by Ctrl-C."""
-    try:
-        with notices.heard_by(silent):
-            lines = before()
-    except KeyboardInterrupt:
-        raise Stopped from None
-    notices.forget()
-    for line in lines:
-        report(line)
 
 
 def _write_pages(model: Model, store: Store, output: Path, *, stopped: bool) -> list[str]:

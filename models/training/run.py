@@ -1,7 +1,6 @@
 """A model in training: its steps, its checkpoint on disk, and going on from there."""
 
 import json
-import pickle
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -66,16 +65,12 @@ class TrainingRun:
         """Go on from the checkpoint, if there is one.
 
         Raises:
-            ValueError: it was made by another recipe, corpus or version, or is no checkpoint.
+            ValueError: it was made by another recipe, corpus or version.
         """
         if not self.path.is_file():
             return False
-        try:
-            state = torch.load(self.path, weights_only=True, map_location=self.device)
-            identity = state["identity"]
-        except (OSError, EOFError, RuntimeError, pickle.UnpicklingError, TypeError, KeyError) as error:
-            raise ValueError(f"{self.path} is no checkpoint that can be read: remove it.") from error
-        if identity != self.identity:
+        state = torch.load(self.path, weights_only=True, map_location=self.device)
+        if state["identity"] != self.identity:
             raise ValueError(
                 f"{self.path} belongs to another recipe, corpus or version of the libraries: "
                 "remove it, or name another folder with --work."

@@ -9,7 +9,6 @@ import json
 import re
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,7 +37,7 @@ ERRORS = {  # status, X-Error-Code, X-Error-Message
 class HubFault:
     """What goes wrong: with which addresses, how often, and what is done first."""
 
-    kind: str  # a status, "cut", "html", "stall", "shift", "whole", or one of ERRORS
+    kind: str  # a status, "cut", "html", "shift", "whole", or one of ERRORS
     where: str = ""
     times: int = 1
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -101,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         with self.hub.lock:
             self.hub.asked.append(Asked(path, self.headers.get("Range")))
-        fault = self.hub.fault(path, *ERRORS, *map(str, (403, 408, 429, 500, 502, 503, 504)), "html", "stall")
+        fault = self.hub.fault(path, *ERRORS, *map(str, (403, 408, 429, 500, 502, 503, 504)), "html")
         if fault is not None:
             return self.fail(fault)
         for old, new in self.hub.renamed.items():
@@ -118,10 +117,6 @@ class Handler(BaseHTTPRequestHandler):
     def fail(self, fault: HubFault) -> None:
         if fault.kind == "html":
             return self.send(200, b"<html>Please sign in</html>", {"Content-Type": "text/html; charset=utf-8"})
-        if fault.kind == "stall":
-            time.sleep(1.5)
-            self.close_connection = True
-            return None
         status, code, message = ERRORS[fault.kind] if fault.kind in ERRORS else (int(fault.kind), "", "")
         return self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": message, **fault.headers})
 

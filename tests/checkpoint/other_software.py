@@ -341,16 +341,6 @@ def whisper_in_ct2(tensors: Mapping[str, Array]) -> dict[str, Array]:
     return out
 
 
-def in_eight_bits(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Return CTranslate2's tensors with matrices in 8 bits, each row with its scale."""
-    out = dict(tensors)
-    for name, tensor in tensors.items():
-        if name.endswith("/weight") and tensor.ndim == 2:
-            scale = 127 / np.abs(tensor).max(1)
-            out |= {name: np.rint(tensor * scale[:, None]).astype(np.int8), f"{name}_scale": scale.astype(np.float32)}
-    return out
-
-
 def write_ctranslate2(
     path: Path,
     tensors: Mapping[str, Array] | None = None,

@@ -10,14 +10,12 @@ from safetensors.numpy import save_file
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.registry import Registry
-from generators.checkpoint.sources import Places, files, in_folder, locate
+from generators.checkpoint.sources import in_folder, locate
 from generators.checkpoint.typed import find_model
-from generators.compute.plan import open_model, prepare
 from tests.checkpoint import other_software as other
 from tests.checkpoints import write_json
 
 HALVES = ("encoder", "decoder")
-IN_EIGHT = other.in_eight_bits(other.whisper_in_ct2(other.whisper_tensors()))
 
 
 def opened(folder: Path, half: str) -> Checkpoint:
@@ -43,18 +41,6 @@ def test_whisper_is_its_original_in_both_halves(tmp_path, half):
     assert record.sha256 == hashlib.sha256(stored.tobytes()).hexdigest()
 
 
-def test_eight_bits_are_divided_by_the_scale_of_their_row_and_that_is_said(tmp_path, monkeypatch):
-    one_axis = {"encoder/conv1/weight": np.ones(5, np.float32)}  # of the other half
-    other.write_ctranslate2(tmp_path / "model.bin", IN_EIGHT | one_axis)
-    name = "decoder/embeddings/weight"
-    wanted = IN_EIGHT[name].astype(np.float32) / IN_EIGHT[f"{name}_scale"][:, None]
-    np.testing.assert_array_equal(opened(tmp_path, "decoder")["token_embedding"], wanted)
-    monkeypatch.setattr(files, "NUMBERS_AT_ONCE", 50)
-    np.testing.assert_array_equal(opened(tmp_path, "decoder")["token_embedding"], wanted)
-    model = find_model(f"{tmp_path}--decoder", Registry(models=()))
-    assert "with 8 bits per weight" in prepare(open_model(model, Places()), []).record.notes
-
-
 def test_an_output_matrix_of_its_own_is_the_unembedding(tmp_path):
     output = {"decoder/projection/weight": np.ones((30, 16), np.float32)}
     other.write_ctranslate2(tmp_path / "model.bin", other.whisper_in_ct2(other.whisper_tensors()) | output, {})
@@ -74,7 +60,6 @@ def test_the_file_is_named_as_its_folder_and_its_halves_by_their_endings(tmp_pat
 
 WHISPER = other.whisper_in_ct2(other.whisper_tensors())
 GAMMA, HEADS = "decoder/layer_0/ffn/layer_norm/gamma", "decoder/num_heads"
-FEW_SCALES = {**IN_EIGHT, "decoder/embeddings/weight_scale": np.ones(3, np.float32)}
 
 
 @pytest.mark.parametrize(
@@ -82,14 +67,13 @@ FEW_SCALES = {**IN_EIGHT, "decoder/embeddings/weight_scale": np.ones(3, np.float
     [
         ({"spec": "TransformerSpec"}, "of the kind 'TransformerSpec', and the atlas reads WhisperSpec"),
         ({"version": 5}, "is of version 5 of CTranslate2's format, and the atlas reads version 6"),
-        ({"tensors": FEW_SCALES}, "no scale for each row"),
         ({"tensors": {**WHISPER, f"{GAMMA}\0": WHISPER[GAMMA]}}, "it holds .*gamma twice"),
         *(
             ({"aliases": alias}, "stands for another")
             for alias in ({GAMMA: GAMMA.replace("0", "1")}, {"x": "nowhere"})
         ),
         *(({"tensors": WHISPER | {HEADS: np.float32(n)}}, f"bin gives {n} as") for n in (4.5, np.nan, np.inf)),
-        ({"tensors": {k: v.astype(np.int16) for k, v in WHISPER.items()}}, "is I16; the atlas reads"),
+        ({"tensors": {k: v.astype(np.int8) for k, v in WHISPER.items()}}, "is I8; the atlas reads F64, F32, F16"),
     ],
     ids=str,
 )

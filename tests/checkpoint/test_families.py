@@ -11,7 +11,7 @@ from generators.checkpoint.families.bert import BERT
 from generators.checkpoint.families.gpt2 import GPT2
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import in_folder
-from tests.checkpoints import WEIGHTS, config_of, read_model, tensors_of, write_json
+from tests.checkpoints import WEIGHTS, config_of, read_model, write_json
 
 RELATIVE = {"position_embedding_type": "relative_key"}, {"position_embedding_type": "relative_key_query"}
 SWITCHES = ("rotary_dim", "alibi", "attn_softcap", "use_relative_positions", "rope_theta")
@@ -141,16 +141,8 @@ def test_rows_up_to_the_padding_s_are_no_positions(tmp_path, pad):
 @pytest.mark.parametrize("names", [("embed.weight", "embeddings.weight"), ("head.weight",), ("embed_tokens.bias",)])
 def test_without_a_table_one_matrix_alone_must_fit(tmp_path, names):
     tensors = {name: np.full((30, 24), i, np.float32) for i, name in enumerate(names)}
-    with pytest.raises(InputError, match="'mamba' is unknown"):
+    with pytest.raises(InputError, match=r"'mamba' is unknown.*how to add a table.*only its token embedding could"):
         read_model(tmp_path, {"model_type": "mamba", "num_hidden_layers": 2, "vocab_size": 30}, tensors)
-
-
-@pytest.mark.parametrize("typed", ["hubert", "gemma3n", "Llama"])
-def test_the_sentence_on_an_unknown_type_names_none_that_sounds_like_it(tmp_path, typed):
-    with pytest.raises(InputError, match=r"how to add a table.*only its token embedding could be read") as refusal:
-        read_model(tmp_path, {"model_type": typed, "vocab_size": 3}, tensors_of("gpt2"))
-    assert "nearest" not in str(refusal.value)
-    assert "gemma" not in str(refusal.value).replace(typed, "")
 
 
 def test_half_of_a_pair_must_be_named(tmp_path):

@@ -21,7 +21,7 @@ from generators.compute.plan import open_model, plan
 from generators.findings import FINDINGS
 from generators.maths.distances import turned
 from tests.checkpoint import other_software as other
-from tests.checkpoints import SMALL, WEIGHTS, Sizes, config_of, read_model, tensors_of, write_checkpoint, write_json
+from tests.checkpoints import SMALL, WEIGHTS, Sizes, read_model, tensors_of, write_checkpoint, write_json
 
 GPT2 = tensors_of("gpt2")
 LAYERS = range(SMALL.n_layer)
@@ -63,13 +63,6 @@ def test_two_copies_of_the_weights_are_not_mixed(tmp_path, said):
     np.testing.assert_array_equal(read["token_embedding"], GPT2["wte.weight"])
     assert "final_norm.gain" not in read
     assert ["27 tensors in the file are not used by this architecture: module." in line for line in said] == [True]
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "mine"])  # with a table, and without
-def test_matrices_of_lora_beside_the_weights_are_refused(tmp_path, kind):
-    lora = {"base_model.model.h.0.attn.c_attn.lora_A.default.weight": np.ones((2, 24), np.float32)}
-    with pytest.raises(InputError, match=r"holds matrices of LoRA beside its weights\. Merge the two with peft"):
-        opened(write_checkpoint(tmp_path, changed=lora, config={**config_of("gpt2"), "model_type": kind}))
 
 
 # nanoGPT
@@ -198,13 +191,13 @@ def write_lens(folder: Path, state: dict, cfg: dict | None, how: str) -> Path:
         save_file(state, folder / WEIGHTS)
     else:
         tensors = {name: torch.tensor(tensor) for name, tensor in state.items()}
-        torch.save({"state_dict": tensors, "cfg": cfg} if how == "in the file" else tensors, folder / "model.pth")
-    if cfg is not None and how != "in the file":
+        torch.save(tensors, folder / "model.pth")
+    if cfg is not None:
         write_json(folder / ("config.json" if how == "safetensors" else "cfg.json"), cfg)
     return folder
 
 
-@pytest.mark.parametrize("how", ["safetensors", "beside", "in the file"])
+@pytest.mark.parametrize("how", ["safetensors", "beside"])
 def test_transformer_lens_is_read_as_the_same_weights_saved_as_gpt2(tmp_path, how):
     read = opened(write_lens(tmp_path / "lens", LENS, other.cfg_of(), how))
     assert_same(read, as_gpt2(tmp_path / "gpt2"))
@@ -325,19 +318,6 @@ def test_any_name_will_do_where_the_content_says_what_a_file_is(tmp_path):
     assert_same(opened(tmp_path / "epoch=3.ckpt"), as_gpt2(tmp_path / "gpt2"))
 
 
-def test_a_folder_of_sentence_transformers_is_read_inside(tmp_path, said):
-    write_checkpoint(tmp_path / "mine" / "0_Transformer", "bert")
-    kinds = [{"idx": 0, "path": "0_Transformer"}, {"idx": 1, "path": "1_Pooling"}]
-    (tmp_path / "mine" / "modules.json").write_text(json.dumps(kinds))
-    read = opened(tmp_path / "mine")
-    assert_same(read, opened(write_checkpoint(tmp_path / "bert", "bert")))
-    assert read.origin.place == "mine"
-    assert said == ["mine is of sentence-transformers: its weights are read from 0_Transformer."]
-    (tmp_path / "mine" / "modules.json").write_text(json.dumps([{"path": "../bert"}]))
-    with pytest.raises(InputError, match=r"has no config\.json"):
-        open_checkpoint(in_folder(tmp_path / "mine"))
-
-
 # What isn't read
 
 
@@ -365,17 +345,3 @@ def test_a_repository_of_other_files_says_what_they_are(fake, names, sentence):
     with pytest.raises(WeightsUnavailableError) as refusal:
         locate(Model(name="x", title="x", sources=(HubSource(hub="owner/other"),)), (), Hub())
     assert sentence in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("tensor", "sentence"),
-    [
-        ("layers.0.attention.wq.weight", "weights in Meta's own format"),
-        ("transformer.h.0.norm_1.weight", "a checkpoint of LitGPT"),
-        ("decoder.layers.0.self_attention.linear_qkv.weight", "a checkpoint of Megatron-LM"),
-    ],
-)
-def test_tensors_say_whose_they_are_whatever_their_file_is_called(tmp_path, tensor, sentence):
-    torch.save({"model": {tensor: torch.ones(2, 2)}}, tmp_path / "weights.pt")
-    with pytest.raises(InputError, match=sentence):
-        opened(tmp_path)

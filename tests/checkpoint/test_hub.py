@@ -48,22 +48,6 @@ def test_every_tensor_is_what_it_is_in_the_file(fake, monkeypatch, dtype, shards
             assert other.record(role) == local.record(role)
 
 
-def test_neighbors_are_read_in_one_request(fake, tiny):
-    checkpoint = opened()
-    before = len(fake.weights_asked())
-    checkpoint.prefetch([role for role in checkpoint if role.startswith("blocks.0.")])
-    assert len(fake.weights_asked()) - before == 1
-
-
-def test_what_comes_is_what_is_asked_for_and_progress_says_it(fake, tiny):
-    lines: list[str] = []
-    checkpoint, headers = opened(), fake.sent
-    for _ in range(2):
-        checkpoint.prefetch(["position_embedding"], lines.append)
-    assert lines == ["owner/tiny: reading from the hub: 6.1 kB"]
-    assert fake.sent - headers == 64 * 24 * 4
-
-
 def test_what_is_cached_is_not_asked_for_again_unless_it_is_damaged(fake, tiny, tmp_path):
     is_whole(opened())
     fake.asked.clear()
@@ -126,11 +110,6 @@ def test_an_answer_that_is_not_the_part_asked_for_is_not_used(fake, tiny, kind):
     with pytest.raises(WeightsUnavailableError, match=r"model\.safetensors of owner/tiny can't be read"):
         _ = checkpoint["position_embedding"]
     is_whole(checkpoint)
-
-
-def test_a_server_without_parts_gives_files_whole(fake, tiny):
-    fake.faults.append(HubFault("whole", "/cdn/", times=100))
-    is_whole(opened())
 
 
 HARMS = {

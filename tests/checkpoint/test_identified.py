@@ -63,6 +63,9 @@ FOLDERS: dict[str, tuple[Lay, str]] = {
     "RWKV": (tensors({"n_layer": 1}, "emb.weight", "blocks.0.att.key.weight"), "RWKV.*on the hub"),
     "mamba_ssm": (tensors({"ssm_cfg": {}}, "backbone.layers.0.mixer.in_proj.weight"), "mamba_ssm.*on the hub"),
     "HookedEncoder": (tensors({}, "embed.embed.W_E", "blocks.0.attn.W_Q"), "HookedEncoder.*original BERT"),
+    "Meta's tensors": (tensors({}, "layers.0.attention.wq.weight"), "weights in Meta's own format"),
+    "LitGPT's tensors": (tensors({}, "transformer.h.0.norm_1.weight"), "a checkpoint of LitGPT"),
+    "Megatron's tensors": (tensors({}, "decoder.layers.0.self_attention.linear_qkv.weight"), "of Megatron-LM"),
     "Linear in place of Conv1D": (transposed, "The matrix is transposed"),
 }
 

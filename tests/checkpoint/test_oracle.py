@@ -17,7 +17,6 @@ from generators.checkpoint.sources import in_folder
 from tests.checkpoint.oracle.__main__ import RESULTS
 from tests.checkpoint.oracle.cases import CASES
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
-from tests.checkpoint.oracle.findings import ABOUT_WEIGHTS, COMPUTED, outcomes_of
 from tests.checkpoint.oracle.table import not_seen, table_row
 
 OF_OTHER_SOFTWARE = {"nanogpt", "transformer_lens"}  # compared in test_formats.py
@@ -31,7 +30,6 @@ def test_every_family_and_every_type_of_model_has_an_oracle_and_all_agree():
     rows = [(row["family"], row["model_type"], row["variant"]) for row in report["rows"]]
     assert rows == [(case.family, case.type, case.note or None) for case in CASES]
     assert max(row["largest_difference"] for row in report["rows"]) <= TOLERANCE
-    assert all(0 < row["findings"] <= report["findings"] for row in report["rows"])
 
 
 @pytest.mark.oracle
@@ -48,14 +46,6 @@ def test_a_table_agrees_with_the_model_and_finds_all_of_it(case):
     assert row["ln1"] or "blocks.0.ln1.gain" not in oracle.roles
     if oracle.architecture.positions in ("learned", "formula", "relative", "alibi") and case.scores and case.eager:
         assert row["kernel"]
-
-
-@pytest.mark.oracle
-def test_embeddings_of_another_width_are_measured_in_the_stream():
-    """Findings of all other kinds of families are asked by tests/test_every_family.py."""
-    found = outcomes_of(next(case for case in CASES if case.name == "opt (350m layout)"))
-    assert set(found) == {finding.name for finding in ABOUT_WEIGHTS}
-    assert set(found.values()) == {COMPUTED}
 
 
 GATE_UP = "layers.{i}.mlp.gate_up_proj"

@@ -9,7 +9,7 @@ import pytest
 
 from generators.base import notices
 from generators.base.errors import WeightsUnavailableError
-from generators.checkpoint.sources import Hub, patience, repository
+from generators.checkpoint.sources import Hub, patience
 from tests.checkpoint.fake_hub import HubFault
 from tests.checkpoint.test_hub import is_whole, opened, published
 
@@ -85,13 +85,6 @@ def test_after_a_cut_reading_goes_on_where_it_was(fake, tiny, waits):
     is_whole(checkpoint)
     firsts = [int(a.span.removeprefix("bytes=").split("-")[0]) for a in fake.weights_asked()[-4:]]
     assert firsts == sorted(set(firsts))
-
-
-def test_a_server_that_stalls_is_asked_again(fake, monkeypatch):
-    monkeypatch.setattr(repository, "TIMEOUT_S", 1.0)
-    published(fake)
-    fake.faults.append(HubFault("stall", "/cdn/"))
-    is_whole(opened())
 
 
 # Servers that don't answer

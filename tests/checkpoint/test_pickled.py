@@ -12,17 +12,9 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, in_folder, locate, pickled
-from tests.checkpoints import WEIGHTS, tensors_of, write_checkpoint, write_json
+from tests.checkpoints import WEIGHTS, TouchesAFile, tensors_of, write_checkpoint, write_json
 
 OLDER = "pytorch_model.bin"
-
-
-class TouchesAFile:
-    def __init__(self, where: Path) -> None:
-        self.where = where
-
-    def __reduce__(self):
-        return Path.touch, (self.where,)
 
 
 class ReservesMemory:
@@ -146,26 +138,17 @@ def test_without_pytorch_older_files_are_a_sentence_and_not_had(tmp_path, no_tor
         found("owner/older")
 
 
-def found(*repos: str, offline: bool = False):
-    sources = tuple(HubSource(hub=repo) for repo in repos)
+def found(repo: str, offline: bool = False):
+    sources = (HubSource(hub=repo),)
     return locate(Model(name="tiny", title="tiny", sources=sources), (), Hub(offline=offline))
 
 
-def test_older_files_alone_are_read_but_a_copy_in_safetensors_elsewhere_comes_first(fake):
+def test_older_files_on_the_hub_are_read_and_found_again_offline(fake):
     older(fake.repository("owner/older"))
-    checkpoint = open_checkpoint(found("owner/older"))
-    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
-    older(fake.repository("owner/older"))
-    write_checkpoint(fake.repository("owner/converted"))
-    assert found("owner/older", "owner/converted").origin.place == "owner/converted"
-
-
-def test_offline_the_same_is_found_again(fake):
-    older(fake.repository("owner/older"))
-    first = open_checkpoint(found("owner/older"))["position_embedding"]
-    fake.asked.clear()
-    checkpoint = open_checkpoint(found("owner/older", offline=True))
-    np.testing.assert_array_equal(checkpoint["position_embedding"], first)
+    for offline in (False, True):
+        fake.asked.clear()
+        checkpoint = open_checkpoint(found("owner/older", offline=offline))
+        np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
     assert fake.asked == []
 
 

@@ -111,12 +111,8 @@ TWICE = "- name: a\n  title: A\n  sources: [{folder: a}]\n  name: b\n"  # YAML w
     [
         ("", "models"),
         ("- tiny", r"models\.0"),
-        ("- [", "isn't valid YAML"),
-        ("- name: \x07", "isn't valid YAML"),
         ("- name: !!python/object/apply:os.system ['true']", "isn't valid YAML"),
         ("- name: 2024-13-45", "isn't valid YAML"),
-        ("- name: 0b_", "isn't valid YAML"),
-        ("[" * 5000, "isn't valid YAML"),
         ("- &a [*a]", r"\*a is part of what has a name"),
         (TWICE, "'name' is there twice"),
         ([ENTRY, ENTRY], "names 'tiny' twice"),
@@ -217,9 +213,6 @@ def test_a_name_that_was_mistyped_gets_the_three_nearest(typed, near):
         ("model.bin", b"", "a file of a format that the atlas doesn't know"),
         ("weights.h5", b"\x89HDF\r\n", "weights of Keras or TensorFlow (HDF5)"),
         ("words.zip", b"PK\x03\x04", "a file of a format that the atlas doesn't know"),
-        ("model.safetensors", b"", "a file of a format that the atlas doesn't know"),
-        ("adapter_model.safetensors", b"", "weights of an adapter alone"),
-        ("consolidated.00.pth", b"PK\x03\x04", "weights in Meta's own format"),
         ("model.bin", random.Random(0).randbytes(64), "a file of a format that the atlas doesn't know"),
     ],
 )

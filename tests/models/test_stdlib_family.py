@@ -136,6 +136,10 @@ def test_a_member_knows_positions_as_its_scheme_says(member):
     if member.scheme in ("rotary", "alibi", "alibi-falcon"):
         assert P is None
         return
+    if member.scheme == "sinusoidal":
+        angles = np.arange(len(P))[:, None] / 10_000 ** (np.arange(64) / 64)
+        waves = np.stack((np.sin(angles), np.cos(angles)), 2).reshape(P.shape)
+        np.testing.assert_allclose(P, 0.02 * 2**0.5 * waves, atol=2e-5)  # of float16
     sizes = np.linalg.svd(P.astype(np.float64), compute_uv=False)
     rank = int((sizes > 0.01 * max(sizes[0], 1e-9)).sum())
     assert P.shape == (member.recipe.n_ctx, member.recipe.d_model)

@@ -4,7 +4,6 @@ These need PyTorch; `make test-training` runs them in `.venv-train`.
 """
 
 import json
-import pickle
 import signal
 import sysconfig
 from pathlib import Path
@@ -121,14 +120,3 @@ def test_the_checkpoint_of_another_recipe_is_refused_with_a_sentence(train, trai
     assert "belongs to another recipe, corpus or version of the libraries: remove it, or name" in run.stderr
     assert "Traceback" not in run.stderr
     assert files(out) == {}
-
-
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 half a file", pickle.dumps([1, 2], protocol=2)])
-def test_what_is_no_checkpoint_is_refused_with_a_sentence(trained, tmp_path, content):
-    from models.training.gpt2 import new_gpt2
-    from models.training.recipe import Recipe
-    from models.training.run import TrainingRun
-
-    (tmp_path / "checkpoint.pt").write_bytes(content)
-    with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint that can be read: remove it\."):
-        TrainingRun(Recipe(), new_gpt2(Recipe()), {}, tmp_path, "cpu").resume()

@@ -4,7 +4,7 @@ Other programs use the hub client's cache, too: it is shown, and nothing is remo
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from generators.base.errors import InputError
@@ -32,8 +32,9 @@ def parsed_size(text: str) -> int:
 def overview() -> list[tuple[str, str, str]]:
     cache, (count, size) = TensorCache(default_folder()), _of_hub_client()
     tensors, notes = cache.tensors(), cache.notes()
+    ours = f"the atlas's (at most {in_bytes(capacity())}): {len(tensors)} tensors, {len(notes)} notes"
     return [
-        (f"the atlas's: {len(tensors)} tensors, {len(notes)} notes", _size([*tensors, *notes]), str(cache.folder)),
+        (ours, _size([*tensors, *notes]), str(cache.folder)),
         (f"the hub client's: files of {count} models", in_bytes(size), str(hub_folder())),
     ]
 
@@ -51,12 +52,6 @@ def _of_hub_client() -> tuple[int, int]:
         raise InputError(f"{hub_folder()}, the cache of the hub's client, is no folder; set HF_HUB_CACHE.") from None
     sizes = [repo.size_on_disk for repo in repos if repo.repo_type == "model"]
     return len(sizes), sum(sizes)
-
-
-def advice() -> Iterator[str]:
-    yield f"The atlas's cache stays below {in_bytes(capacity())} (ATLAS_CACHE_GB)."
-    yield "To make it smaller: atlas cache --prune 5GB. To empty it: atlas cache --prune 0."
-    yield "To remove a model from the hub client's, which other programs use, too: hf cache rm model/OWNER/NAME."
 
 
 def prune(most: int) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources import formats
@@ -19,38 +18,13 @@ MOST_AXES = 8
 SPEC, NUMBERS, ALIASES = "ctranslate2.spec", "ctranslate2.numbers", "ctranslate2.aliases"
 TYPES = ("F32", "I8", "I16", "I32", "F16", "BF16")
 STORED = {**formats.STORED, "I8": np.dtype("i1"), "I16": np.dtype("<i2"), "I32": np.dtype("<i4")}
-SCALE = "_scale"  # behind the name of an 8-bit matrix: what its rows were multiplied by
 
 
 class CTranslate2(Format):
-    """CTranslate2, version 6. Matrices of 8 bits have a scale for each row."""
-
-    dtypes = ("F32", "F16", "BF16", "I8")
-    stored = STORED
+    """CTranslate2, version 6, in 16 or 32 bits."""
 
     def contents(self, path: Path) -> Contents:
         return _contents(path)
-
-    def rows(self, path: Path, name: str, rows: Any) -> Array:
-        """Return some rows of a tensor as they are stored: of 8 bits, each with its scale."""
-        header, stored = self.header(path, name), super().rows(path, name, rows)
-        if header.dtype != "I8":
-            return stored
-        scale = self.contents(path).tensors.get(name + SCALE)
-        if scale is None or len(header.shape) != 2 or scale != Header("F32", header.shape[:1]):
-            raise InputError(
-                f"{name} in {path.name} is of 8 bits and has no scale for each row; name a float16 copy."
-            )
-        both = np.empty(len(stored), [("scale", "<f4"), ("numbers", "i1", header.shape[1:])])
-        both["numbers"] = stored
-        both["scale"] = super().rows(path, name + SCALE, rows)
-        return both
-
-    def numbers(self, header: Header, stored: Array) -> Array:
-        if header.dtype != "I8":
-            return stored
-        with np.errstate(divide="ignore", invalid="ignore"):  # a scale of 0: what comes of it is named with its place
-            return np.asarray(stored["numbers"] / stored["scale"][:, None])
 
 
 @once_per_content(OPEN_AT_ONCE)

@@ -15,7 +15,6 @@ WHISPER = "WhisperSpec"
 LAYER = re.compile(r"(encoder|decoder)/layer_(\d+)/")
 TOKENS, OUTPUT = "decoder/embeddings/weight", "decoder/projection/weight"
 ENGLISH, END_OF_TEXT = 51_864, 50_257  # tokens of Whisper in English alone; that one in many languages
-ROUNDED = "A quantized copy, with 8 bits per weight. All its numbers carry rounding."
 # What CTranslate2 calls a module, in a layer if there is a slash -> what transformers calls its equal parts.
 MODULES = {
     **{name: name for name in ("conv1", "conv2", "layer_norm")},
@@ -49,7 +48,6 @@ def of_ctranslate2(said: Mapping[str, Any], headers: Mapping[str, Header], place
         tensors={there: here for there, here, _ in _tensors()},
         parts={there: part for there, _, part in _tensors() if part},
         pieces=_pieces,
-        note=ROUNDED if any(header.dtype == "I8" for header in headers.values()) else None,
     )
 
 

@@ -164,9 +164,6 @@ class Files:
         return None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
 
     def _cfg(self) -> Mapping[str, Any]:
-        within = self.settings().get("cfg")
-        if isinstance(within, Mapping):
-            return within
         for name in CFGS:
             found = self._parsed(name) or {}
             if "model_type" not in found and found.keys() & {"d_model", "normalization_type"}:
@@ -318,7 +315,7 @@ class Files:
         return {name: file for name, file in named.items() if file in here} if here else named
 
     def _beside(self) -> list[str]:
-        return [] if self.folder is None else [path.name for path in self.folder.iterdir()]
+        return list(self.listed or ()) if self.folder is None else [path.name for path in self.folder.iterdir()]
 
     def instead(self) -> str:
         """Return what is there instead of what can be read, as a sentence; empty if that isn't known."""

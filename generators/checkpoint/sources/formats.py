@@ -49,7 +49,6 @@ class Format(ABC):
     """
 
     dtypes: tuple[str, ...] = FLOATING  # that it reads
-    stored = STORED  # those whose numbers are stored as NumPy has them
 
     @abstractmethod
     def contents(self, path: Path) -> Contents: ...
@@ -69,7 +68,7 @@ class Format(ABC):
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor as they are stored: their bytes are what the tensor's digest is made of."""
         header = self.header(path, name)
-        return self.stored_rows(path, name, self.stored[header.dtype], header.shape, rows)
+        return self.stored_rows(path, name, STORED[header.dtype], header.shape, rows)
 
     def stored_rows(
         self, path: Path, name: str, dtype: np.dtype[Any], shape: Sequence[int], rows: slice | Any

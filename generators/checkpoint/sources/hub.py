@@ -6,7 +6,7 @@ from pathlib import Path
 from generators.base.errors import InputError, WeightsUnavailableError, first_line
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import HubSource
-from generators.checkpoint.sources import patience
+from generators.checkpoint.sources import patience, pickled
 from generators.checkpoint.sources.files import Files, Origin
 from generators.checkpoint.sources.ranged import RangedFiles
 from generators.checkpoint.sources.repository import Repository, answer_in, is_out_of_reach, named, refusal
@@ -14,14 +14,6 @@ from generators.checkpoint.sources.tensor_cache import TensorCache, default_fold
 
 HUB_TIMEOUT_S = 10.0
 OUT_OF_REACH = "The model hub can't be reached"
-
-
-class OlderFilesError(WeightsUnavailableError):
-    """A repository has no safetensors, but older files, which are read where nothing else is."""
-
-    def __init__(self, said: str, files: Files) -> None:
-        super().__init__(said)
-        self.files = files
 
 
 @dataclass
@@ -43,8 +35,8 @@ class Hub:
     def files(self, source: HubSource) -> Files:
         """Return the files of a hub repository at the commit that its revision means now.
 
-        Raises InputError: no repository can have such a name. OlderFilesError: there are only older files.
-        WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
+        Raises InputError: no repository can have such a name. WeightsUnavailableError: hub out of reach and nothing
+        in its local cache, no such repository, or none whose weights can be read here.
         """
         _check_id(source.hub)
         patience.install()
@@ -53,7 +45,9 @@ class Hub:
             raise WeightsUnavailableError(
                 f"{repository.named} on the hub has no safetensors (no weights).{repository.instead()}"
             )
-        files = RangedFiles(
+        if repository.has_older_only and not pickled.can_be_read():
+            raise WeightsUnavailableError(f"{repository.named} on the hub has no safetensors (only older files).")
+        return RangedFiles(
             Origin("hub", source.hub, repository.revision, repository.commit),
             repository.fetch,
             repository=repository,
@@ -61,9 +55,6 @@ class Hub:
             gated=repository.gated,
             listed=repository.names,
         )
-        if repository.has_older_only:
-            raise OlderFilesError(f"{repository.named} on the hub has no safetensors (only older files).", files)
-        return files
 
     def _repository(self, source: HubSource) -> Repository:
         if (why := self.out_of_reach()) is not None:

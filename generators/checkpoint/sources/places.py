@@ -1,22 +1,16 @@
 """Where a checkpoint's files are: a folder, an installed package, a model hub."""
 
-import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 
-from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
-from generators.checkpoint.config import CONFIG, WEIGHTS
+from generators.checkpoint.config import WEIGHTS
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
-from generators.checkpoint.sources import pickled
-from generators.checkpoint.sources.files import SHARD_INDEX, Files, Origin, check_size
-from generators.checkpoint.sources.hub import Hub, OlderFilesError
-
-MODULES = "modules.json"  # what a folder of sentence-transformers is made of
+from generators.checkpoint.sources.files import SHARD_INDEX, Files, Origin
+from generators.checkpoint.sources.hub import Hub
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,6 @@ def _in_models_dirs(model: Model, models_dirs: Sequence[Path]) -> Files | None:
 
 def _in_sources(model: Model, hub: Hub) -> Files:
     reasons: list[str] = []
-    older: list[Files] = []
     for source in model.sources:
         try:
             if isinstance(source, HubSource):
@@ -75,9 +68,6 @@ def _in_sources(model: Model, hub: Hub) -> Files:
             return _open_here(source, of_series=model.only_in_series)
         except WeightsUnavailableError as error:
             reasons.append(str(error))
-            older += [error.files] if isinstance(error, OlderFilesError) else []
-    if older and pickled.can_be_read():  # safetensors anywhere come before older files
-        return older[0]
     raise WeightsUnavailableError(" ".join(reasons))
 
 
@@ -102,11 +92,7 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
 
 
 def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = None) -> Files:
-    """Return the files of the checkpoint in a folder, or in the one inside it that sentence-transformers names."""
-    inner = _of_sentence_transformers(folder)
-    if inner is not None:
-        notices.say_once(f"{folder.name} is of sentence-transformers: its weights are read from {inner.name}.")
-        origin, folder = origin or Origin("folder", _as_text(folder.name)), inner
+    """Return the files of the checkpoint in a folder."""
 
     def fetch(name: str) -> Path | None:
         path = folder / name
@@ -120,18 +106,6 @@ def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = No
 
 def _as_text(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")  # bytes that aren't UTF-8 can't be stored
-
-
-def _of_sentence_transformers(folder: Path) -> Path | None:
-    """Return the folder inside one of sentence-transformers that holds its model; None where that is elsewhere."""
-    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-        if (folder / CONFIG).exists() or not (folder / MODULES).is_file():
-            return None
-        check_size(folder / MODULES)
-        paths = [str(module["path"]) for module in json.loads((folder / MODULES).read_text("utf-8"))]
-        named = (folder / path for path in paths if path and Path(path).name == path)
-        return next((inner for inner in named if (inner / CONFIG).is_file()), None)
-    return None
 
 
 def in_package(source: PackageSource) -> Files:

@@ -20,7 +20,7 @@ from generators.checkpoint.sources.caches import hub_folder
 from generators.checkpoint.sources.files import SHARD_INDEX, Files, rows_at_once
 from generators.checkpoint.sources.formats import STORED, Header, check_dtype, check_layout
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
-from generators.checkpoint.sources.repository import Came, NoRangesError, Repository, ignored
+from generators.checkpoint.sources.repository import Came, Repository, ignored
 from generators.checkpoint.sources.safetensors_files import LENGTH, METADATA, aliases_in
 from generators.checkpoint.sources.tensor_cache import TensorCache, free_bytes
 
@@ -48,8 +48,8 @@ class Place:
 class RangedFiles(Files):
     """The files of a repository, from which single tensors are read, through a cache.
 
-    A file that is on this machine, or that the server gives only whole, is read there. So are older files. Where a
-    method raises InputError, it raises WeightsUnavailableError, too: the hub can't be read now.
+    A file that is on this machine is read there. So are older files. Where a method raises InputError, it raises
+    WeightsUnavailableError, too: the hub can't be read now.
     """
 
     repository: Repository = field(kw_only=True)
@@ -145,9 +145,6 @@ class RangedFiles(Files):
     def _has_weights_in(self, name: str) -> bool:
         return name in self.listed if self.listed is not None else self.repository.here(name) is not None
 
-    def _beside(self) -> list[str]:
-        return list(self.listed or ())
-
     @once
     def _aliases(self) -> Mapping[str, str]:
         files = self.weight_files()
@@ -184,14 +181,11 @@ class RangedFiles(Files):
             self._headers[file] = None if is_whole else self._noted_header(file)
         return self._headers[file]
 
-    def _noted_header(self, file: str) -> dict[str, Any] | None:
+    def _noted_header(self, file: str) -> dict[str, Any]:
         place = "headers", f"{self.repository.hub_id}@{self.repository.commit}", file
         note = self.cache.note(*place)
         if note is None:
-            try:
-                note = self._read_header(file)
-            except NoRangesError:
-                return None
+            note = self._read_header(file)
             self.cache.store_note(note, *place)
         return note
 

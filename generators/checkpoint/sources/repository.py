@@ -19,13 +19,10 @@ from generators.checkpoint.sources.pickled import PICKLED_INDEX
 
 TIMEOUT_S = 30.0
 MOST_CUTS = 5  # in a row, without one more byte
-PARTIAL, WHOLE = 206, 200
+PARTIAL = 206
 SHOWN = 200  # characters of what the hub says itself
 Came = Callable[[int], None]
 BY_ITSELF = (".gguf", ".pt", ".pth", ".ckpt")  # files that are read where they are named, on this machine
-
-
-class NoRangesError(WeightsUnavailableError): ...
 
 
 def ignored(count: int) -> None: ...
@@ -95,7 +92,7 @@ class Repository:
     def read(self, name: str, start: int, end: int, came: Came = ignored) -> bytearray:
         """Return the bytes of a file from `start` up to `end`; after a cut, the rest is asked for.
 
-        Raises WeightsUnavailableError: they can't be read now. NoRangesError: the server has only whole files.
+        Raises WeightsUnavailableError: they can't be read now.
         """
         import httpx2
 
@@ -128,8 +125,6 @@ class Repository:
         asked = {**build_hf_headers(), "Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
         with get_session().stream("GET", url, headers=asked, timeout=TIMEOUT_S) as response:
             hf_raise_for_status(response)
-            if response.status_code == WHOLE:
-                raise NoRangesError(f"{name} of {self.named} can't be read in parts: the server gives it whole.")
             part = response.headers.get("content-range", "")
             if response.status_code != PARTIAL or not part.startswith(f"bytes {start}-{end - 1}/"):
                 raise WeightsUnavailableError(f"{name} of {self.named} can't be read: the answer is another part.")
