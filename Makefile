@@ -25,15 +25,7 @@ define installed
 	touch $@
 endef
 
-<<<<<<< HEAD
-<<<<<<< HEAD
-.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash lighthouse cluster-test sbom verify adopt serve pins clean
-=======
-.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes rounding real-models fuzz crash reproducible lighthouse sbom verify adopt serve pins clean
->>>>>>> cut-2
-=======
-.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle rounding real-models fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
->>>>>>> cut-4
+.PHONY: site render test test-shapes lint hooks large demo-model stdlib-family test-training stored nulls planted changed oracle rounding real-models fuzz crash lighthouse sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build

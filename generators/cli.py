@@ -176,13 +176,7 @@ def report(
     chosen = asked.named_models([model], known, family)[0]
     settings = asked.run_settings(budget, device, skip_runs, options.DEFAULT_REPORT_BUDGET)
     usual = FEW_JOBS if settings.device == "cpu" else 1  # each process would load the model on the GPU
-<<<<<<< HEAD
-    places = asked.places(offline)
-    how_long = partial(costs.of_report, chosen, places, settings)
-    sentences = write_report(chosen, places, output, settings, jobs or usual, how_long)
-=======
-    sentences = write_report(chosen, asked.places(offline), output, settings, asked.executors(jobs or usual))
->>>>>>> cut-4
+    sentences = write_report(chosen, asked.places(offline), output, settings, jobs or usual)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 

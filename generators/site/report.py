@@ -27,16 +27,7 @@ STOPPED = "What was measured is in the report: open {} in a browser. The same co
 
 
 def write_report(
-<<<<<<< HEAD
-    model: Model,
-    places: Places,
-    output: Path,
-    settings: RunSettings = AS_USUAL,
-    processes: int = 1,
-    before: Callable[[], Sequence[str]] = tuple,
-=======
-    model: Model, places: Places, output: Path, settings: RunSettings = AS_USUAL, choice: Choice = HERE
->>>>>>> cut-4
+    model: Model, places: Places, output: Path, settings: RunSettings = AS_USUAL, processes: int = 1
 ) -> list[str]:
     """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
 
@@ -63,11 +54,7 @@ def write_report(
         if others and not (output / KEPT / PAGES).exists() and not (output / "index.html").exists():
             raise InputError(f"{output} has results of {others[0]} and no report; name another place with --output.")
         try:
-<<<<<<< HEAD
-            failed = _measured(model, places, store, settings, processes, before)
-=======
-            failed = _measured(model, places, store, settings, choice)
->>>>>>> cut-4
+            failed = _measured(model, places, store, settings, processes)
         finally:
             with suppress(OSError):  # no folder is left where nothing was stored
                 (output / KEPT).rmdir()
@@ -81,28 +68,11 @@ def write_report(
     return [*failed, *sentences]
 
 
-<<<<<<< HEAD
-def _measured(
-    model: Model,
-    places: Places,
-    store: Store,
-    settings: RunSettings,
-    processes: int,
-    before: Callable[[], Sequence[str]],
-) -> list[str] | None:
+def _measured(model: Model, places: Places, store: Store, settings: RunSettings, processes: int) -> list[str] | None:
     """Return a sentence for each finding that failed, None if stopped. Raises Stopped: nothing was measured."""
     try:
         with display() as shown:
-            if not store.finding_names(model.name):
-                _say_beforehand(before, shown.report)
             done = compute_model(model, places, store, shown, settings=settings, processes=processes)
-=======
-def _measured(model: Model, places: Places, store: Store, settings: RunSettings, choice: Choice) -> list[str] | None:
-    """Return a sentence for each finding that failed, None if stopped. Raises Stopped: nothing was measured."""
-    try:
-        with display() as shown:
-            done = compute_model(model, places, store, shown, settings=settings, choice=choice)
->>>>>>> cut-4
     except Stopped:
         if not store.finding_names(model.name):
             raise Stopped("Nothing was measured yet.") from None

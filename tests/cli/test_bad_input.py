@@ -94,14 +94,10 @@ def shard_is_pickle(folder: Path) -> None:
 BROKEN = {
     "truncated-data": (weights(lambda content: content[:-100]), NOT_WHOLE),
     "offsets-overlap": (positions(data_offsets=[0, 4 * POSITIONS * WIDTH]), NOT_WHOLE),
-<<<<<<< HEAD
-    "shape-overflows": (positions(shape=[2**40, 2**40]), NOT_WHOLE),
     "shape-of-70-axes": (
         positions(shape=[POSITIONS, WIDTH, *[1] * 68]),
         "the position_embedding, has the shape 64 x 24 x 1 x 1",
     ),
-=======
->>>>>>> cut-4
     "dtype-unheard-of": (positions(dtype="Q7"), NOT_WHOLE),
     "header-huge": (weights(lambda content: struct.pack("<Q", 2**62) + content[8:]), NOT_WHOLE),
     "header-empty": (
