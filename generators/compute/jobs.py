@@ -155,7 +155,7 @@ Job = Look | Prepare | Measure
 
 
 class WorkerContext:
-    """What a process keeps between jobs: the model that it opened last, and running, if it is small beside the memory.
+    """What a process keeps between jobs: the model that it opened last, running if it is small beside memory.
 
     One that is `alone` shares no memory.
     """

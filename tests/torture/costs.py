@@ -45,7 +45,7 @@ def written(folder: Path, sizes: Sizes) -> Path:
         "wte.weight": realistic_embedding(sizes.vocab_size, sizes.d_model, rng),
         "wpe.weight": winding_positions(sizes.n_ctx, sizes.d_model, rng),
     }
-    write_checkpoint(folder, sizes=sizes, changed=tables)
+    write_checkpoint(folder, sizes=sizes, changed=tables, config={"bos_token_id": 0})
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(TOKENIZER / name, folder)
     np.save(folder / "token_counts.npy", np.arange(sizes.vocab_size, dtype=np.int64)[::-1])
@@ -86,8 +86,8 @@ def large(shape: list[str] = typer.Option(list(SHAPES)), only: list[str] = [], w
             for name, folder in folders.items():
                 ended = in_child(partial(measured, folder, finding), SECONDS, BYTES)
                 of_shapes[name] = ended.gave or {"status": ended.said or "broke", "seconds": float(SECONDS), "mib": 0}
-            line = growth({name: took["seconds"] for name, took in of_shapes.items()})
-            print(f"{finding}: {line}; at most {max(took['mib'] for took in of_shapes.values())} MiB", flush=True)
+            seconds = {name: took["seconds"] for name, took in of_shapes.items() if took["status"] == "computed"}
+            print(f"{finding}: {growth(seconds) if len(seconds) == len(shape) else of_shapes}", flush=True)
     if write:
         write_record(
             RESULTS / "large.json",
