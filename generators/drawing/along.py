@@ -83,7 +83,7 @@ def _draw_steps(panel: EffectPanel, ax: Any) -> None:
         if point.interval is not None:
             ax.plot([x, x], point.interval, color=colour, lw=1.6, alpha=0.7)
         ax.plot(x, point.value, _look(point).marker, color=colour, ms=5)
-    ax.set_ylabel(panel.unit, fontsize=8)
+    ax.set_ylabel(panel.unit, fontsize=8.5)
 
 
 def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, named: bool) -> None:
@@ -97,9 +97,9 @@ def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, nam
         ax.plot(point.value, y, _look(point).marker, color=colour, ms=5)
     if panel.threshold is not None:
         ax.axvline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
-    ax.set_yticks(range(len(places)), [str(place) for place in places] if named else [], fontsize=8)
+    ax.set_yticks(range(len(places)), [str(place) for place in places] if named else [], fontsize=8.5)
     ax.set_ylim(len(places) - 0.4, -0.6)  # first on top
-    ax.set_xlabel(panel.unit, fontsize=8)
+    ax.set_xlabel(panel.unit, fontsize=8.5)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, flo
     if losses:
         above, ax = figure.subplots(2, 1, sharex=True, height_ratios=(LOSS_HEIGHT, tall))
         above.plot(*np.array(losses).T, "o-", color=style.INK, ms=3, lw=1)
-        above.set_ylabel(f"loss\n({unit})", fontsize=8)
+        above.set_ylabel(f"loss\n({unit})", fontsize=8.5)
     else:
         ax = figure.add_subplot()
     ordered = sorted(lines, key=lambda line: (line.final_from, list(LOOKS).index(line.verdicts[-1][1])))
@@ -127,7 +127,7 @@ def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, flo
             steps = [step for step, verdict in line.verdicts if verdict == kind and look.figure]
             ax.plot(steps, [y] * len(steps), look.marker, color=look.figure, ms=4)
         ax.plot(line.final_from, y, "|", color=style.INK, ms=11, mew=1.2)
-    ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8)
+    ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8.5)
     ax.set_ylim(len(ordered) - 0.4, -0.6)  # first on top
     ax.set_xlabel("training step")
     _along_steps(ax, max([step for line in lines for step, _ in line.verdicts]))

@@ -25,7 +25,7 @@ def draw_small_multiples(curves: Sequence[Rows]) -> Any:
         dots.set_clim(0, last)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.set_label_text("")  # the caption has these words; small pictures have no room
-        ax.set_title(curve.name, fontsize=8)
+        ax.set_title(curve.name, fontsize=8.5)
         axes.append(ax)
     style.position_bar(dots, axes, shrink=min(0.8, BAR / (HEIGHT * rows)), aspect=25)
     return figure
