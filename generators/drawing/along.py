@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from generators.base.verdicts import LOOKS, VerdictLook
+from generators.base.verdicts import LOOKS
 from generators.drawing import style
 
 COLUMNS = 2
-WIDTH, HEIGHT = 4.0, 2.1  # inches per panel
+WIDTH = 4.0  # inches of a panel
 LOSS_HEIGHT, LINE_HEIGHT = 1.8, 0.19  # inches: the loss panel; a line for one claim or model
 
 
@@ -38,63 +38,34 @@ class EffectPanel:
     threshold: float | None
 
 
-def draw_along(panels: Sequence[EffectPanel], places: Sequence[int | str], axis: str, *, steps: bool = False) -> Any:
+def draw_along(panels: Sequence[EffectPanel], places: Sequence[int | str], axis: str) -> Any:
     """Return a figure with a panel for each claim, in which models that can't test it have no point.
 
-    Places are those of all models of the series, in order: with `steps` numbers, of a training, on a logarithmic
-    `axis` that begins at 0; otherwise each model has a line, the first on top, with its place written before it.
+    Each model has a line, the first on top, with its place written before it.
     """
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    height = HEIGHT if steps else LINE_HEIGHT * len(places) + 0.75
-    figure = style.canvas(WIDTH * COLUMNS, height * rows + 0.4)
+    figure = style.canvas(WIDTH * COLUMNS, (LINE_HEIGHT * len(places) + 0.75) * rows + 0.4)
     drawn = figure.subplots(rows, columns, squeeze=False)
     for index, (panel, ax) in enumerate(zip(panels, drawn.flat, strict=False)):
-        if steps:
-            _draw_steps(panel, ax)
-        else:
-            _draw_lines(panel, places, ax, named=index % columns == 0)
+        _draw_lines(panel, places, ax, named=index % columns == 0)
         ax.set_title(panel.title, loc="left", fontsize=9)
     for ax in drawn.flat[len(panels) :]:
         ax.set_axis_off()
-    if steps:
-        for ax in drawn[-1]:
-            ax.set_xlabel(axis)
-    else:
-        figure.supylabel(axis, fontsize=9)
+    figure.supylabel(axis, fontsize=9)
     return figure
-
-
-def _look(point: EffectPoint) -> VerdictLook:
-    return LOOKS[point.verdict or "untested"]
-
-
-def _draw_steps(panel: EffectPanel, ax: Any) -> None:
-    at = [float(point.place) for point in panel.points]
-    _along_steps(ax, max(at))
-    ax.plot(at, [point.value for point in panel.points], color=style.INK, lw=0.7, alpha=0.5)
-    limits = [(x, point.limit) for x, point in zip(at, panel.points, strict=True) if point.limit is not None]
-    if limits:
-        ax.plot(*np.array(limits).T, "-", color=style.INK, alpha=0.35, lw=4)
-    if panel.threshold is not None:
-        ax.axhline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
-    for x, point in zip(at, panel.points, strict=True):
-        colour = _look(point).figure or style.INK
-        if point.interval is not None:
-            ax.plot([x, x], point.interval, color=colour, lw=1.6, alpha=0.7)
-        ax.plot(x, point.value, _look(point).marker, color=colour, ms=5)
-    ax.set_ylabel(panel.unit, fontsize=8.5)
 
 
 def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, named: bool) -> None:
     line = {place: index for index, place in enumerate(places)}
     for point in panel.points:
-        y, colour = line[point.place], _look(point).figure or style.INK
+        look = LOOKS[point.verdict or "untested"]
+        y, colour = line[point.place], look.figure or style.INK
         if point.limit is not None:
             ax.plot(point.limit, y, "|", color=style.INK, alpha=0.35, ms=11, mew=4)
         if point.interval is not None:
             ax.plot(point.interval, [y, y], color=colour, lw=1.6, alpha=0.7)
-        ax.plot(point.value, y, _look(point).marker, color=colour, ms=5)
+        ax.plot(point.value, y, look.marker, color=colour, ms=5)
     if panel.threshold is not None:
         ax.axvline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
     ax.set_yticks(range(len(places)), [str(place) for place in places] if named else [], fontsize=8.5)
@@ -130,10 +101,6 @@ def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, flo
     ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8.5)
     ax.set_ylim(len(ordered) - 0.4, -0.6)  # first on top
     ax.set_xlabel("training step")
-    _along_steps(ax, max([step for line in lines for step, _ in line.verdicts]))
-    return figure
-
-
-def _along_steps(ax: Any, last: float) -> None:
     ax.set_xscale("symlog", linthresh=1)
-    ax.set_xlim(-0.3, 1.6 * max(last, 1))
+    ax.set_xlim(-0.3, 1.6 * max(1, *(step for line in lines for step, _ in line.verdicts)))
+    return figure

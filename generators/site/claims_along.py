@@ -1,8 +1,6 @@
 """One claim along a series of models: as numbers to draw, where its verdict stays, whether seeds agree.
 
 And what one change to a recipe does to the claims that hold without it.
-
-`templates/along.j2` has the words.
 """
 
 from collections.abc import Sequence
@@ -43,7 +41,6 @@ class SeriesMember:
 
 Tested = list[tuple[SeriesMember, ClaimRecord]]
 UNTESTED = "untested"
-FACTOR = 2  # between thresholds, beyond which effects are of different things
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,7 @@ class FinalVerdict:
     """The verdict that a training ends with, and the step from which it stays.
 
     `throughout` says that it is so at every step that can test it, and `from_start` that the first step looked at is
-    one of these; `at_end` that the last one looked at can test it. `earlier` are steps with that verdict before it
-    was another once more.
+    one of these; `at_end` that the last one looked at can test it.
     """
 
     verdict: str
@@ -60,20 +56,15 @@ class FinalVerdict:
     throughout: bool
     from_start: bool
     at_end: bool
-    earlier: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
 class Along:
-    """One claim in every model of a series that has results.
-
-    `seeds` are its effects in the reference's recipe from several seeds, where a series along a change names them.
-    """
+    """One claim in every model of a series that has results."""
 
     rule: Rule[Any]
     series: Series
     members: tuple[SeriesMember, ...]
-    seeds: tuple[float, ...] = ()
 
     @property
     def in_other_units(self) -> list[Place]:
@@ -94,12 +85,9 @@ class Along:
         return [(member, claim) for member, claim in known if claim.verdict != UNTESTED]
 
     @property
-    def effects(self) -> tuple[float, ...]:
-        return tuple(claim.value for _, claim in self.tested if claim.value is not None)
-
-    @property
     def spread(self) -> float | None:
-        return max(self.effects) - min(self.effects) if len(self.effects) > 1 else None
+        effects = [claim.value for _, claim in self.tested if claim.value is not None]
+        return max(effects) - min(effects) if len(effects) > 1 else None
 
     @property
     def holding(self) -> int:
@@ -134,7 +122,6 @@ class Along:
             throughout=start == 0,
             from_start=start == 0 and tested[0][0].place == self.members[0].place,
             at_end=tested[-1][0].place == self.members[-1].place,
-            earlier=tuple(member.place for member, claim in tested[:start] if claim.verdict == verdict),
         )
 
     @property
@@ -157,59 +144,9 @@ class Along:
         verdicts = dict.fromkeys(claim.verdict for _, claim in self.tested)
         return {kind: [member.place for member, claim in self.tested if claim.verdict == kind] for kind in verdicts}
 
-    @property
-    def base(self) -> ClaimRecord | None:
-        """Return the claim in the reference, None where that isn't known or can't test it."""
-        return {member.place: claim for member, claim in self.tested}.get(self.series.reference or "")
-
-    @property
-    def reaching(self) -> list[Place]:
-        """Return where it doesn't hold though its effect reaches the threshold: what else is asked decides."""
-        return [m.place for m, claim in self.tested if claim.verdict != "holds" and self.reaches_at(m.place)]
-
-    def reaches_at(self, place: Place) -> bool:
-        """Return whether its effect at a place reaches the threshold, whatever the verdict."""
-        known = [claim for member, claim in self.tested if member.place == place and claim.value is not None]
-        return any(self.rule.reached(claim.value, claim.threshold) for claim in known if claim.value is not None)
-
     def close_at(self, *places: Place) -> bool:
         """Return whether its verdict at one of these places is a close call."""
         return any(claim.close for member, claim in self.tested if member.place in places)
-
-    @property
-    def others(self) -> list[tuple[Place, ClaimRecord]]:
-        return [(member.place, claim) for member, claim in self.tested if member.place != self.series.reference]
-
-    def differences(self) -> list[tuple[Place, float]]:
-        """Return how far the effect is from the reference's in every other model; none where that isn't measured.
-
-        Nor where the claim is judged by quite another threshold, as where directions are counted by the size of P.
-        """
-        base = self.base
-        if base is None or base.value is None:
-            return []
-        comparable = [each for each in self.others if each not in self.incomparable]
-        return [(place, claim.value - base.value) for place, claim in comparable if claim.value is not None]
-
-    def larger(self) -> list[tuple[Place, float]]:
-        """Return the differences that are larger than the effects of seeds lie apart; none without two seeds."""
-        if len(self.seeds) < 2:
-            return []
-        spread = max(self.seeds) - min(self.seeds)
-        return [(place, by) for place, by in self.differences() if abs(by) > spread]
-
-    @property
-    def incomparable(self) -> list[tuple[Place, ClaimRecord]]:
-        """Return the claim wherever its threshold is of another size than the reference's."""
-        base = self.base
-        return [] if base is None else [each for each in self.others if not _alike(each[1].threshold, base.threshold)]
-
-
-def _alike(threshold: float | None, other: float | None) -> bool:
-    """Return whether two thresholds are of one size: neither more than twice the other."""
-    if not threshold or not other:
-        return threshold == other
-    return 1 / FACTOR <= threshold / other <= FACTOR
 
 
 @dataclass(frozen=True)

@@ -27,20 +27,12 @@ STANDARD_ERRORS = 1.96  # to either side of a mean: 95 % of a normal distributio
 
 
 @dataclass(frozen=True)
-class LossMean:
-    """A mean over windows with its 95 % interval, as far as the windows are independent; None of a single one."""
-
-    mean: float
-    interval: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
 class SeriesLoss:
-    """One model's loss, and how far it is from the first model's, taken window by window where both have them."""
+    """One model's mean over windows, with its 95 % interval as far as they are independent; None of a single one."""
 
     place: Place
-    loss: LossMean
-    difference: LossMean | None = None
+    mean: float
+    interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -50,12 +42,6 @@ class Losses:
     rows: tuple[SeriesLoss, ...]
     text: str
     unit: str
-
-    def fallen(self, place: Place) -> float | None:
-        """Return which share of the fall from the first loss to the last is done at a place; None without a fall."""
-        at = {row.place: row.loss.mean for row in self.rows}
-        first, last = self.rows[0].loss.mean, self.rows[-1].loss.mean
-        return (first - at[place]) / (first - last) if place in at and first > last else None
 
 
 class TrainingText(BaseModel):
@@ -73,24 +59,13 @@ class Recorded(BaseModel):
     held_out_window_losses: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     corpus: TrainingText
 
-    @property
-    def loss(self) -> LossMean:
-        windows = np.array(self.held_out_window_losses)
-        return over_windows(windows) if len(windows) else LossMean(self.held_out_loss, None)
 
-    def less(self, other: "Recorded") -> LossMean | None:
-        """Return this loss less another, window by window; None where the windows are not the same."""
-        ours, theirs = self.held_out_window_losses, other.held_out_window_losses
-        same = self.corpus == other.corpus and len(ours) == len(theirs) > 0
-        return over_windows(np.subtract(ours, theirs)) if same else None
-
-
-def over_windows(values: Float[Array, " windows"]) -> LossMean:
+def over_windows(place: Place, values: Float[Array, " windows"]) -> SeriesLoss:
     mean = float(values.mean())
     if len(values) < 2:
-        return LossMean(mean, None)
+        return SeriesLoss(place, mean, None)
     error = STANDARD_ERRORS * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return LossMean(mean, (mean - error, mean + error))
+    return SeriesLoss(place, mean, (mean - error, mean + error))
 
 
 def record_of(model: Model) -> Recorded | None:
@@ -120,8 +95,9 @@ def _recorded(models: Sequence[tuple[Place, Model]]) -> Losses | None:
     records = [(place, record) for place, record in ((p, record_of(m)) for p, m in models) if record is not None]
     if len(records) < 2 or len({record.corpus for _, record in records}) > 1:
         return None
-    first = records[0][1]
-    rows = [SeriesLoss(place, one.loss, None if one is first else one.less(first)) for place, one in records]
+    rows = [
+        over_windows(place, np.array(one.held_out_window_losses or [one.held_out_loss])) for place, one in records
+    ]
     return Losses(tuple(rows), "held-out text", "nats per token")
 
 
@@ -129,7 +105,7 @@ def _measured(members: Sequence[SeriesMember]) -> Losses | None:
     known = [(member.place, loss) for member in members for loss in _text_losses(member)]
     if len(known) < 2 or len({(loss.text_sha256, loss.unit) for _, loss in known}) > 1:
         return None
-    rows = [SeriesLoss(place, LossMean(loss.mean, loss.interval)) for place, loss in known]
+    rows = [SeriesLoss(place, loss.mean, loss.interval) for place, loss in known]
     return Losses(tuple(rows), known[0][1].text, known[0][1].unit)
 
 

@@ -1,7 +1,7 @@
 """Notebooks written as text -> executed notebooks, for MkDocs to render and readers to download.
 
 A notebook is a file in jupytext's percent format in `site_src/notebooks/`. Its header says what it `reads`: patterns
-of files, relative to its folder in the site. It is executed again when one of these changes, and not where none fits.
+of files, relative to its folder in the site. It is executed again when one of these changes.
 
 A cell that shows a figure or a table says in its metadata (`shows="..."`) what is to be seen, for those who can't.
 """
@@ -10,9 +10,7 @@ import html
 import os
 import platform
 import re
-import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -32,6 +30,7 @@ LIBRARIES = (
 )
 # Of the extra `notebooks`: what executes them, what shows them as pages, and what writes the table that they read.
 NEEDED = ("ipykernel", "jupyter_client", "jupytext", "mkdocs_jupyter", "nbclient", "nbformat", "pandas", "pyarrow")
+KERNEL_ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}  # warnings name places on this machine
 LONGEST_CELL = 300  # seconds; one that takes longer hangs
 TITLE = re.compile(r"^# # (.+)$", re.MULTILINE)
 UNTOLD = "What the code above shows"
@@ -60,6 +59,11 @@ class Notebook:
     def text(self) -> str:
         return self.source.read_text("utf-8")
 
+    def parsed(self) -> Any:
+        import jupytext
+
+        return jupytext.reads(self.text, "py:percent")
+
     @property
     def title(self) -> str:
         found = TITLE.search(self.text)
@@ -83,8 +87,8 @@ def listed(site_source: Path) -> list[Notebook]:
 def write_notebooks(source: Path, staging: Staging, cache: Cache, report: Report = silent) -> list[str]:
     """Write every notebook, executed now or taken from the cache if nothing it follows from changed.
 
-    Return a sentence for each that could not be executed; its page has its text and says so. One whose input isn't
-    there is not executed either, and says so, but that is no failure. What they read has been written.
+    Return a sentence for each that could not be executed; its page has its text and says so. What they read has been
+    written.
     """
     failures = []
     folder = staging.folder / FOLDER
@@ -105,32 +109,18 @@ class NotebookError(AtlasError):
 
 def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> str:
     """Return the executed notebook; `folder` is where it will stand in the site, and is executed."""
-    parsed, reads = _parsed(notebook)
-    if absent := [pattern for pattern in reads if not any(folder.glob(pattern))]:
-        are = "is" if len(absent) == 1 else "are"
-        sentence = f"The notebook {notebook.name} was not executed: {' and '.join(absent)} {are} missing."
-        report(sentence)
-        return _as_text(_unexecuted(notebook, sentence))
-    name = _key(notebook, {path for pattern in reads for path in folder.glob(pattern)}, folder)
+    parsed = notebook.parsed()
+    read = {path for pattern in parsed.metadata["atlas"]["reads"] for path in folder.glob(pattern)}
+    name = _key(notebook, read, folder)
     known = cache.get(name)
     if known is not None:
         return known.decode()
     report(f"{notebook.name}: executing the notebook")
     _execute(parsed, notebook, folder)
-    _tidy(parsed)
+    _describe_outputs(parsed)
     text = _as_text(_described(parsed, notebook))
     cache.put(name, text.encode())
     return text
-
-
-def _parsed(notebook: Notebook) -> tuple[Any, list[str]]:
-    import jupytext
-
-    try:
-        parsed = jupytext.reads(notebook.text, "py:percent")
-        return parsed, list(parsed.metadata["atlas"]["reads"])
-    except Exception as error:  # YAML, jupytext and the header's own mistakes: each has errors of its own
-        raise NotebookError(f"The notebook {notebook.name} can't be read: {_one_line(str(error))}") from error
 
 
 def _key(notebook: Notebook, read: set[Path], folder: Path) -> str:
@@ -143,9 +133,9 @@ def _key(notebook: Notebook, read: set[Path], folder: Path) -> str:
 
 def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:
     """Execute a notebook in place, in a folder of the site, by this very Python, without the user's settings."""
+    from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
 
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder) / "profile_default"
@@ -154,7 +144,7 @@ def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:
         client = NotebookClient(
             parsed,
             km=AsyncKernelManager(
-                kernel_spec_manager=_this_python(),
+                kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # none but this Python's own
                 transport="ipc",  # sockets in a folder that others can't look into
                 connection_file=str(Path(folder) / "kernel.json"),
             ),
@@ -164,40 +154,18 @@ def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:
             resources={"metadata": {"path": str(where)}},
         )
         try:
-            client.execute(env={**os.environ, "IPYTHONDIR": folder, "PYTHONHASHSEED": "0"}, cleanup_kc=True)
-        except CellExecutionError as error:
-            raise _failed(notebook, error.ename, error.evalue) from error
+            client.execute(env={**os.environ, **KERNEL_ENVIRONMENT, "IPYTHONDIR": folder}, cleanup_kc=True)
         except Exception as error:  # a kernel that dies, hangs or doesn't start must not cost the other pages
-            raise _failed(notebook, type(error).__name__, str(error)) from error
+            kind, why = getattr(error, "ename", type(error).__name__), getattr(error, "evalue", str(error))
+            said = " ".join(f"{kind}: {why}".split())[:500]
+            raise NotebookError(f"The notebook {notebook.name} could not be executed: {said}") from error
 
 
-def _failed(notebook: Notebook, kind: str, why: str) -> NotebookError:
-    said = _without_places(f"{kind}: {_one_line(why)}")
-    return NotebookError(f"The notebook {notebook.name} could not be executed: {said}")
-
-
-def _this_python() -> Any:
-    from ipykernel.kernelspec import make_ipkernel_cmd
-    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-
-    class ThisPython(KernelSpecManager):  # the machine may have another kernel under the usual name
-        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-            return KernelSpec(argv=make_ipkernel_cmd(), display_name="Python 3", language="python")
-
-    return ThisPython()
-
-
-def _tidy(parsed: Any) -> None:
-    """Make outputs fit for a page: no paths of this machine, figures and tables with the words about them."""
+def _describe_outputs(parsed: Any) -> None:
+    """Put figures and tables with the words about them."""
     for cell in parsed.cells:
-        for output in cell.get("outputs", ()):
-            if "text" in output:
-                output.text = _without_places(output.text)
-            data = output.get("data", {})
-            for kind in data:
-                if kind.startswith("text/") or kind == "image/svg+xml":
-                    data[kind] = _without_places(data[kind])
-            shows = cell.metadata.get("shows", UNTOLD)
+        shows = cell.metadata.get("shows", UNTOLD)
+        for data in (output.get("data", {}) for output in cell.get("outputs", ())):
             if "image/svg+xml" in data:
                 data["image/svg+xml"] = _figure(data["image/svg+xml"], shows)
             if "<table" in data.get("text/html", ""):
@@ -215,32 +183,12 @@ def _table(table: str, shows: str) -> str:
     return f'<div class="atlas-scroll" role="region" aria-label="{html.escape(shows)}" tabindex="0">{plain}</div>'
 
 
-def _without_places(text: str) -> str:
-    for path, word in _places():
-        text = text.replace(path, word)
-    return re.sub(r"ipykernel_\d+/\d+\.py", "cell.py", text)
-
-
-def _places() -> Iterator[tuple[str, str]]:
-    """Yield this machine's folders, inner ones first, with what stands for them."""
-    yield sys.prefix, "<python>"
-    yield str(Path.cwd()), "<atlas>"
-    yield tempfile.gettempdir(), "<tmp>"
-    if len(Path.home().parts) > 1:  # a home of / would be found everywhere
-        yield str(Path.home()), "~"
-
-
 def _unexecuted(notebook: Notebook, sentence: str) -> Any:
-    """Return a notebook's text with the reason why there is nothing else; if it can't be read, the reason alone."""
+    """Return a notebook's text with the reason why there is nothing else."""
     import nbformat
 
-    said = nbformat.v4.new_markdown_cell(f"<p><strong>{html.escape(sentence, quote=False)}</strong></p>")
-    try:
-        parsed, _ = _parsed(notebook)
-        parsed.cells.insert(1, said)
-    except NotebookError:
-        heading = nbformat.v4.new_markdown_cell(f"# {html.escape(notebook.title, quote=False)}")
-        parsed = nbformat.v4.new_notebook(cells=[heading, said])
+    parsed = notebook.parsed()
+    parsed.cells.insert(1, nbformat.v4.new_markdown_cell(f"<p><strong>{html.escape(sentence)}</strong></p>"))
     return _described(parsed, notebook)
 
 
@@ -261,7 +209,3 @@ def _as_text(parsed: Any) -> str:
     import nbformat
 
     return nbformat.writes(nbformat.from_dict(parsed), version=4) + "\n"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:500]

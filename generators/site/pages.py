@@ -23,7 +23,7 @@ from generators.site.drawn_pages import drawing, page_of
 from generators.site.entities import write_like
 from generators.site.glossary import glossary
 from generators.site.home import home_curves
-from generators.site.learned import FIRST, generality, lessons
+from generators.site.learned import FIRST, Overview, lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.previews import write_previews
 from generators.site.questions import address_of, grouped, questions
@@ -32,7 +32,7 @@ from generators.site.search import write_search
 from generators.site.series import SeriesPage, series_of, write_series
 from generators.site.staging import Staging
 from generators.site.statements import counts, statements
-from generators.site.stories import hero, stories
+from generators.site.stories import stories
 from generators.site.view import Absent, ModelPage, all_models, counted
 from generators.site.words import environment, rules
 
@@ -166,6 +166,7 @@ def _write_pages(
 ) -> None:
     learned = {f.name: list(lessons(f.rules, rendered.pages, rendered.in_series)) for f in FINDINGS}
     everything = [lesson for of_finding in learned.values() for lesson in of_finding]
+    first = next((page for page in rendered.pages if page.name == FIRST), None)
     shared: dict[str, Any] = {
         "pages": rendered.pages,
         "counted": counted(rendered.pages),
@@ -179,7 +180,7 @@ def _write_pages(
         "notebooks": listed,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
         "learned": learned,
-        "general": generality(everything, rendered.pages),
+        "general": Overview(tuple(everything), first),
         "over_all": {one.name: over_all(one, everything, counted(rendered.pages)) for one in questions()},
     }
 
@@ -190,7 +191,6 @@ def _write_pages(
 
     if templates.globals["whole"]:
         _write_over_models(write, rendered.pages, staging)
-        first = next((page for page in rendered.pages if page.name == FIRST), None)
         titles = {one.series.name: one.series.title for one in series}
         said = statements(everything, titles, () if first is None else first.measured)
         write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
@@ -199,7 +199,7 @@ def _write_pages(
             waiting = [(one, len(registry.members(one))) for one in registry.series if one not in shown]
             write("series/index.md", "all_series.md.j2", series=series, waiting=waiting)
     else:
-        write("index.md", "report.md.j2", hero=hero(rendered.pages))
+        write("index.md", "report.md.j2")
     write("about.md", "about.md.j2", bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None))
     reports = quality_reports.read_all(store.layers[-1].root)
     write("methods.md", "methods.md.j2", outdated=outdated(store), chances=chances(rendered.pages), **reports)

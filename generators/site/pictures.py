@@ -51,7 +51,7 @@ Lost = Callable[[str, Exception], None]  # is told of which finding figures can'
 
 
 @contextmanager
-def _costing_its_figures(finding: str, lost: Lost | None) -> Iterator[None]:
+def _costing_its_figures(finding: str, lost: Lost) -> Iterator[None]:
     """Let numbers that aren't measured yet, or arrays that fit no figure, cost a finding its figures alone."""
     try:
         yield
@@ -60,13 +60,11 @@ def _costing_its_figures(finding: str, lost: Lost | None) -> Iterator[None]:
     except AtlasError:
         raise
     except Exception as error:  # whatever arrays of other shapes make of the drawing
-        if lost is None:
-            raise
         lost(finding, error)
 
 
 def pictures(
-    judged: JudgedFinding, model: str, staging: Staging, lost: Lost | None = None, *, signature_only: bool = False
+    judged: JudgedFinding, model: str, staging: Staging, lost: Lost, *, signature_only: bool = False
 ) -> list[Picture]:
     """Draw every figure of one finding of one model, but those that need numbers which were not measured yet."""
     made: list[Picture] = []
@@ -80,7 +78,7 @@ def pictures(
     return made
 
 
-def _picture(judged: JudgedFinding, figure: Figure, model: str, staging: Staging, lost: Lost | None) -> Picture:
+def _picture(judged: JudgedFinding, figure: Figure, model: str, staging: Staging, lost: Lost) -> Picture:
     files = drawn(f"figures/{model}/{figure.name}", _made_from(judged, figure), figure.draw, staging)
     data = None
     with _costing_its_figures(judged.finding.name, lost):  # but for the picture, which is drawn

@@ -87,9 +87,9 @@ def entries_of_model(page: ModelPage) -> list[dict[str, Any]]:
 
 
 def add_entries(folder: Path, site: Path) -> None:
-    """Add the entries that were written to `folder` to the index of a built site, where it has one."""
+    """Add the entries that were written to `folder` to the index of a built site; a report has none."""
     entries, index = folder / ENTRIES, site / INDEX
-    if not entries.is_file() or not index.is_file():
+    if not entries.is_file():
         return
     content: dict[str, Any] = json.loads(index.read_text("utf-8"))
     added, words = json.loads(entries.read_text("utf-8")), answers()

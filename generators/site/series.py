@@ -1,6 +1,5 @@
 """What a series of models shows: claims along it, where verdicts settle, whether seeds agree. Reads no weights."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,7 +14,6 @@ from generators.drawing import along
 from generators.drawing.along import EffectPanel, EffectPoint, VerdictLine
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.maths.spread import beyond_spread
 from generators.site.claims_along import Along, Change, FinalVerdict, SeriesMember, change
 from generators.site.held_out import Losses, losses
 from generators.site.pictures import DrawnFile, drawn
@@ -24,28 +22,6 @@ from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
 AXES = {"seed": "seed", "change": "change", "step": "training step"}
-HALF = 0.5  # of the loss's fall
-NO_MORE = 0.05  # probability, from which on a count is what another seed would give
-
-
-@dataclass(frozen=True)
-class BeyondSeeds:
-    """In how many of the claims compared a change makes a larger difference than seeds lie apart.
-
-    `expected` is the share of claims in which another seed alone would.
-    """
-
-    place: Place
-    count: int
-    compared: int
-    expected: float
-
-    @property
-    def nothing(self) -> bool:
-        """Return whether another seed alone gives as many in at least 5 % of cases, claims taken as independent."""
-        from scipy.stats import binom
-
-        return bool(binom.sf(self.count - 1, self.compared, self.expected) >= NO_MORE)
 
 
 @dataclass(frozen=True)
@@ -64,11 +40,7 @@ class SeriesPage:
     @cached_property
     def _by_finding(self) -> dict[str, list[Along]]:
         return {
-            finding.name: [
-                Along(rule, self.series, self.members, Along(rule, self.series, self.seeds).effects)
-                for rule in finding.rules
-            ]
-            for finding in FINDINGS
+            finding.name: [Along(rule, self.series, self.members) for rule in finding.rules] for finding in FINDINGS
         }
 
     def claims(self, finding: Finding[Any]) -> list[Along]:
@@ -109,18 +81,6 @@ class SeriesPage:
         return [change(rows, base.place, one.place) for one in others]
 
     @property
-    def expected_beyond(self) -> float:
-        """Return in which share of claims another seed alone would be farther off than the seeds lie apart."""
-        return beyond_spread(len(self.seeds))
-
-    @property
-    def beyond_seeds(self) -> list["BeyondSeeds"]:
-        """Return in how many claims a change makes a larger difference than seeds spread, of how many compared."""
-        compared = Counter(place for row in self.rows if len(row.seeds) > 1 for place, _ in row.differences())
-        larger = Counter(place for row in self.rows for place, _ in row.larger())
-        return [BeyondSeeds(place, larger[place], count, self.expected_beyond) for place, count in compared.items()]
-
-    @property
     def comparable(self) -> list[Along]:
         return [row for row in self.rows if len(row.tested) > 1]
 
@@ -134,7 +94,9 @@ class SeriesPage:
         """Return the first step by which half of the loss's fall is done, None where that isn't known."""
         if self.losses is None or not self.ends:
             return None
-        return next((row.place for row in self.losses.rows if (self.losses.fallen(row.place) or 0) >= HALF), None)
+        first, last = self.losses.rows[0].mean, self.losses.rows[-1].mean
+        fallen = (row.place for row in self.losses.rows if row.mean <= (first + last) / 2)
+        return next(fallen, None) if first > last else None
 
     @property
     def emergence(self) -> dict[str, list[Along]]:
@@ -161,12 +123,6 @@ class SeriesPage:
             return "unknown"
         return "before" if self.places.index(final.place) < self.places.index(self.half_fallen) else "after"
 
-    def done(self, row: Along) -> float | None:
-        """Return which share of the loss's fall is done when a claim's verdict settles; None where unknown."""
-        if self.losses is None or row.final_verdict is None or not self.ends:
-            return None
-        return self.losses.fallen(row.final_verdict.place)
-
 
 def write_series(
     registry: Registry,
@@ -183,12 +139,11 @@ def write_series(
     found = list(series_pages(registry, store))
     for one in found:
         name = one.series.name
+        drawn_in = [] if one.series.along == "step" else one.shown
         text = templates.get_template("series.md.j2").render(
             root="../../",
             one=one,
-            pictures={
-                f.name: _drawn_along(one, f.name, panels, staging) for f in one.shown if (panels := one.panels(f))
-            },
+            pictures={each.name: _effects(one, each, staging) for each in drawn_in if one.panels(each)},
             curves=shown_curves(name, one.members, one.axis, staging),
             emergence=_emergence(one, staging),
             losses=_losses(one, staging),
@@ -199,16 +154,20 @@ def write_series(
     return found
 
 
+def _effects(one: SeriesPage, finding: Finding[Any], staging: Staging) -> DrawnFile:
+    return _drawn_along(one, finding.name, one.panels(finding), staging)
+
+
 def _drawn_along(one: SeriesPage, name: str, panels: Sequence[EffectPanel], staging: Staging) -> DrawnFile:
-    draw = partial(along.draw_along, steps=one.series.along == "step")
     drawn = {point.place for panel in panels for point in panel.points}
-    return _drawn(one, name, draw, (panels, [place for place in one.places if place in drawn], one.axis), staging)
+    places = [place for place in one.places if place in drawn]
+    return _drawn(one, name, along.draw_along, (panels, places, one.axis), staging)
 
 
 def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
-    if one.losses is None:
+    if one.losses is None or one.series.along == "step":  # those are above when verdicts settle
         return None
-    points = [EffectPoint(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
+    points = [EffectPoint(row.place, row.mean, row.interval, "", None) for row in one.losses.rows]
     panel = EffectPanel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
     return _drawn_along(one, "losses", [panel], staging)
 
@@ -220,7 +179,7 @@ def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     lines = [line for line in named if line is not None]
     if not lines:
         return None
-    fall = [(row.place, row.loss.mean) for row in one.losses.rows] if one.losses else []
+    fall = [(row.place, row.mean) for row in one.losses.rows] if one.losses else []
     unit = one.losses.unit if one.losses else ""
     return _drawn(one, "emergence", along.draw_emergence, (lines, fall, unit), staging)
 

@@ -4,7 +4,7 @@ The results decide which ones: a claim that holds nowhere tells nothing. A findi
 template has their words, `headline` and `story`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,29 +40,10 @@ def stories(pages: Sequence[ModelPage]) -> list[Told]:
     return [one for one in told if one is not None][:MOST]
 
 
-def hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
-    """Return the first story's model and picture; where it holds for none, the first model with a picture of it."""
-    first = min(
-        (finding for finding in FINDINGS if finding.facts.stories),
-        key=lambda finding: min(story.rank for story in finding.facts.stories),
-        default=None,
-    )
-    if first is None:
-        return None
-    told = next((one for one in stories(pages) if one.section.finding is first), None)
-    if told is not None:
-        return told.page, told.picture
-    drawn = ((page, section.signature) for page, section in _sections(first.name, pages))
-    return next(((page, picture) for page, picture in drawn if picture is not None), None)
-
-
-def _sections(finding: str, pages: Sequence[ModelPage]) -> Iterator[tuple[ModelPage, Section]]:
-    yield from ((page, section) for page in pages for section in page.sections if section.finding.name == finding)
-
-
 def _told(finding: str, story: Story, pages: Sequence[ModelPage]) -> Told | None:
-    for page, section in _sections(finding, pages):
+    for page in pages:
         claim = page.claims.get(story.claim)
+        section = next(section for section in page.sections if section.finding.name == finding)
         picture = next((one for one in section.pictures if one.name == story.figure), None)
         if claim is not None and claim.verdict == "holds" and picture is not None:
             return Told(story.claim, page, section, picture)

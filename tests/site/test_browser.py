@@ -162,6 +162,8 @@ def test_scrolling_tables_can_be_reached_by_keyboard(visit: Visit, address: str)
         assert region.get_attribute("aria-label")
 
 
-def test_no_page_shows_its_front_matter(built_site: Path) -> None:
-    shown = [path for path in addresses(built_site) if "<p>title: " in (built_site / path / "index.html").read_text()]
-    assert shown == []
+def test_every_page_has_a_preview_and_shows_no_front_matter_or_what_only_scripts_use(built_site: Path) -> None:
+    for path in addresses(built_site):
+        text = (built_site / path / "index.html").read_text()
+        assert all(f'property="og:{name}"' in text for name in ("title", "description", "image")), path
+        assert not [unwanted for unwanted in ("<p>title: ", "table-tools") if unwanted in text], path

@@ -9,7 +9,7 @@ import pytest
 from generators.base import notices
 from generators.checkpoint.registry import FolderSource, Model
 from generators.findings.position_use import FINDING
-from generators.site.held_out import LossMean, losses, over_windows, record_of
+from generators.site.held_out import SeriesLoss, losses, over_windows
 from models.training.stdlib_family.card import interval
 
 RECORD = {"held_out_loss": 2.0, "held_out_window_losses": [1.0, 2.0, 3.0], "corpus": {"sha256": "a"}, "more": 1}
@@ -31,22 +31,22 @@ def measured(mean, text="held-out", unit="nats per token"):
 
 
 def test_an_interval_is_of_known_values():
-    found = over_windows(np.array([1.0, 2.0, 3.0, 4.0]))
+    found = over_windows("a", np.array([1.0, 2.0, 3.0, 4.0]))
     error = 1.96 * np.sqrt(5 / 3) / 2  # variance 5/3, four windows
     assert found.mean == 2.5
     assert found.interval == pytest.approx((2.5 - error, 2.5 + error))
-    assert over_windows(np.array([3.0])) == LossMean(3.0, None)
-    same = over_windows(np.full(5, 2.0))
+    assert over_windows("a", np.array([3.0])) == SeriesLoss("a", 3.0, None)
+    same = over_windows("a", np.full(5, 2.0))
     assert (same.mean, same.interval) == (2.0, (2.0, 2.0))
 
 
 def test_the_interval_is_that_of_the_familys_card():
     values = np.random.default_rng(0).normal(3, 0.5, 40)
-    card, page = interval(values), over_windows(values)
+    card, page = interval(values), over_windows("a", values)
     assert (page.mean, *page.interval) == (card.mean, card.low, card.high)
 
 
-def test_losses_are_read_window_by_window_and_compared_with_the_first(tmp_path):
+def test_losses_are_read_window_by_window(tmp_path):
     other = {**RECORD, "held_out_loss": 2.5, "held_out_window_losses": [1.5, 2.5, 3.5]}
     models = [
         ("a", model(tmp_path, RECORD, "a")),
@@ -55,21 +55,12 @@ def test_losses_are_read_window_by_window_and_compared_with_the_first(tmp_path):
     ]
     found = losses(models, [])
     assert [row.place for row in found.rows] == ["a", "b"]
-    assert found.rows[0].difference is None
-    assert found.rows[1].difference.mean == 0.5
-    assert found.rows[1].difference.interval == (0.5, 0.5)  # far narrower than those of either
-    assert found.rows[1].loss.interval[0] < 2 < found.rows[1].loss.interval[1]
-
-
-@pytest.mark.parametrize("other", [{"held_out_window_losses": [1.0, 2.0]}, {"held_out_window_losses": []}])
-def test_other_windows_are_not_compared(tmp_path, other):
-    models = [("a", model(tmp_path, RECORD, "a")), ("b", model(tmp_path, {**RECORD, **other}, "b"))]
-    assert losses(models, []).rows[1].difference is None
+    assert found.rows[0].interval[0] < 2 < found.rows[0].interval[1]
 
 
 def test_a_record_without_windows_has_a_loss_without_an_interval(tmp_path):
-    record = {"held_out_loss": 2.25, "corpus": {"sha256": "a"}}
-    assert record_of(model(tmp_path, record)).loss == LossMean(2.25, None)
+    models = [(name, model(tmp_path, {"held_out_loss": 2.25, "corpus": {"sha256": "a"}}, name)) for name in "ab"]
+    assert losses(models, []).rows[0] == SeriesLoss("a", 2.25, None)
 
 
 def test_losses_on_other_texts_are_not_set_side_by_side(tmp_path):
@@ -82,10 +73,7 @@ def test_losses_on_other_texts_are_not_set_side_by_side(tmp_path):
 
 def test_without_records_losses_are_those_measured_here(tmp_path):
     found = losses([("a", model(tmp_path))], [measured(2.0), measured(3.0)])
-    assert [(row.place, row.loss) for row in found.rows] == [
-        (2.0, LossMean(2.0, (1.0, 3.0))),
-        (3.0, LossMean(3.0, (2.0, 4.0))),
-    ]
+    assert found.rows == (SeriesLoss(2.0, 2.0, (1.0, 3.0)), SeriesLoss(3.0, 3.0, (2.0, 4.0)))
     assert (found.text, found.unit) == ("held-out", "nats per token")
 
 

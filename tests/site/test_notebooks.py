@@ -3,7 +3,6 @@
 import ast
 import json
 import sys
-import tempfile
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +11,6 @@ import jupytext
 import pytest
 
 from generators.base.cache import Cache
-from generators.base.progress import Report, silent
 from generators.site import notebooks
 from generators.site.notebook_markup import as_theme_expects
 from generators.site.notebooks import listed
@@ -43,8 +41,8 @@ class Site:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, "utf-8")
 
-    def made(self, report: Report = silent) -> list[str]:
-        return notebooks.write_notebooks(self.source, self.staging, Cache(self.cache), report)
+    def made(self) -> list[str]:
+        return notebooks.write_notebooks(self.source, self.staging, Cache(self.cache))
 
     def text(self, name: str = "count") -> str:
         return (self.staging.folder / f"notebooks/{name}.ipynb").read_text()
@@ -74,22 +72,19 @@ def test_a_notebook_is_executed_by_this_python_in_its_own_folder(site):
     assert site.made() == []
     found = site.outputs()
     assert found[0]["text"] == ["2\n"]
-    assert "".join(found[1]["text"]).replace("<python>", sys.prefix) == f"{sys.executable} ['gpt2']\n"
+    assert "".join(found[1]["text"]) == f"{sys.executable} ['gpt2']\n"
 
 
-def test_what_is_shown_has_words_and_no_paths_of_this_machine(site):
+def test_what_is_shown_has_words(site):
     code = (
         '# %% shows="A rising <line>"\nimport matplotlib.pyplot as plt\nplt.plot([0, 1])\nplt.show()\n'
-        '# %% shows="A table"\nimport os, tempfile\nimport pandas as pd\n'
-        "pd.DataFrame({'x': [os.path.abspath('x'), tempfile.gettempdir()]})\n"
+        '# %% shows="A table"\nimport pandas as pd\npd.DataFrame({"x": [1]})\n'
     )
     site.write("notebooks/count.py", TEXT + "\n" + code)
     assert site.made() == []
     text = site.text()
     assert 'role=\\"img\\" aria-label=\\"A rising &lt;line&gt;\\"' in text
     assert 'aria-label=\\"A table\\"' in text
-    for place in (sys.prefix, str(Path.cwd()), tempfile.gettempdir(), "ipykernel_"):
-        assert place not in text
 
 
 def test_a_second_time_nothing_is_executed_and_the_bytes_are_the_same(site, executed):
@@ -127,27 +122,11 @@ def test_an_error_is_a_sentence_and_costs_the_others_nothing(site):
     assert len(site.made()) == 1  # what failed isn't kept
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (HEADER + "# %%\nimport os\nos._exit(3)\n", "could not be executed: DeadKernelError"),
-        (TEXT.replace("reads:", "raeds:"), "can't be read:"),
-    ],
-)
-def test_a_kernel_that_dies_and_a_header_that_cannot_be_read_are_sentences_too(site, text, said):
-    site.write("notebooks/count.py", text)
+def test_a_kernel_that_dies_is_a_sentence_too(site):
+    site.write("notebooks/count.py", TEXT + "# %%\nimport os\nos._exit(3)\n")
     (sentence,) = site.made()
-    assert sentence.startswith(f"The notebook count {said}")
-    assert ("# Count" in text) == ("# Count" in site.text())
-
-
-def test_without_its_input_it_says_so_and_that_is_no_failure(site, executed):
-    (site.staging.folder / "data/gpt2/findings.json").unlink()
-    reported: list[str] = []
-    assert site.made(reported.append) == []
-    assert executed == []
-    assert reported == ["The notebook count was not executed: ../data/*/findings.json is missing."]
-    assert reported[0] in site.text()
+    assert sentence.startswith("The notebook count could not be executed: DeadKernelError")
+    assert "# Count" in site.text()
 
 
 def test_what_its_text_no_longer_backs_is_removed_and_what_is_written_by_hand_stays(site, executed):

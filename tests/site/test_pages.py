@@ -195,7 +195,7 @@ def test_a_damaged_finding_costs_its_model_no_other(computed, site, make, tmp_pa
     assert "hostile/helix.json are damaged" in sentence
     assert names(rendered)[0] == ["plain", "hostile"]
     page = (site.folder / "models/hostile.md").read_text()
-    assert f"Helix: Not shown. {escape(sentence)}" in page
+    assert f"Not measured: Helix. Not shown. {escape(sentence)}" in page
     assert "figures/hostile/helix" not in page
     assert page.count("<figure") > 5
     claims = json.loads((site.folder / "data/hostile/findings.json").read_text())["claims"]

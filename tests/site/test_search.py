@@ -26,7 +26,7 @@ ANSWERED = {
     "blurred": USE,
     "blurring": USE,
     "averaged": USE,
-    "least general": "/matrix/",
+    "takeaways": "/matrix/",
     "cite": "/about/#cite",
     "data": "/data/",
     "pandas": "/data/",

@@ -8,7 +8,7 @@ from generators.checkpoint.registry import Model, load_registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.staging import Staging
-from generators.site.stories import MOST, Told, hero, stories
+from generators.site.stories import MOST, Told, stories
 from generators.site.view import ModelPage, model_page
 from generators.site.words import environment
 from tests.conftest import ROOT, without_figures
@@ -56,8 +56,8 @@ def test_home_tells_stories_that_hold_each_in_a_model_that_shows_it(kept):
     assert len(found) == MOST
     assert all(one.page.claims[one.claim].verdict == "holds" for one in found)
     assert "1,024 positions" in words(found[0])
-    assert "Three dimensions hold 91 %" in words(found[0])
-    assert "the positions turn 2.8 times" in words(found[0])
+    assert "three dimensions hold 91 %" in words(found[0])
+    assert "The curve turns 2.8 times" in words(found[0])
     assert " ".join(str(template("helix").together(list(kept.values()))).split()) == (
         "Learned positions form a winding curve in 3 of 3 models tested; in 1 of 3 the curve also lies in three "
         "dimensions and is a helix (GPT-2 124M)"
@@ -67,9 +67,3 @@ def test_home_tells_stories_that_hold_each_in_a_model_that_shows_it(kept):
 def test_what_holds_nowhere_tells_nothing(kept):
     assert [one.claim for one in stories([kept["openai-gpt"]])][:1] == ["winding"]
     assert stories([]) == []
-
-
-def test_a_report_opens_with_the_first_story_whether_it_holds_or_not(kept):
-    page, picture = hero(list(kept.values()))
-    assert (page.name, picture.name) == ("gpt2", "helix")
-    assert hero([]) is None

@@ -76,12 +76,6 @@ def test_only_longer_tables_can_be_filtered(bare: Page, count: int, fields: int)
 # On the site
 
 
-def test_without_scripts_a_table_stays_as_it_is(visit: Visit, address: str) -> None:
-    page = visit(f"{address}data/", java_script_enabled=False, sound=False)
-    assert page.locator(".table-tools").count() == 0
-    assert page.locator("table.plain tbody tr").count() > 9
-
-
 @pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
 def test_open_tables_are_sound(visit: Visit, address: str, viewport: dict, scheme: str) -> None:
     page = visit(f"{address}data/", viewport=viewport, color_scheme=scheme, sound=False)
