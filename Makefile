@@ -72,7 +72,7 @@ nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find
 planted: $(VENV)/.dev ## where each claim switches when its structure is planted; writes results/planted.json; PLANTED_ARGS="--only gains", say
 	$(BIN)/python -m tests.planted $(PLANTED_ARGS)
 
-changed: $(VENV)/.dev ## which verdicts on stored results differ from those at a commit; writes results/changed.json; CHANGED_ARGS="--since 6f56dd3", say
+changed: $(VENV)/.dev ## which verdicts on stored results differ from those at a commit; CHANGED_ARGS="--since 6f56dd3", say
 	$(BIN)/python -m tests.changed $(CHANGED_ARGS)
 
 oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch, and models as people have them; writes results/oracle.json and conditions.json; ORACLE_ARGS="--only gpt2 t5", say

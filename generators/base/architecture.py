@@ -81,7 +81,3 @@ class Architecture:
             "c": self.d_head,
         }
         return {axis: size for axis, size in known.items() if size is not None}
-
-    def scale(self, layer: int) -> float:
-        scale = self.d_head**-0.5 if self.score_scale is None else self.score_scale
-        return scale / (layer + 1) if self.scaled_by_layer else scale

@@ -1,12 +1,9 @@
 """What a null is called in sentences. Results store the names by which they were measured."""
 
 IN_WORDS = {
-    "shares of a matrix with the same spectrum, turned at random": "random rotations of the matrix",
-    "shares of matrices with the same spectrum, turned at random": "random rotations of the matrices",
     "matrices with the same spectrum, turned at random": "random rotations of the matrix",
     "matrices with their channels in another order": "random permutations of the matrix's channels",
     "channels permuted within every layer": "channels permuted within each layer",
-    "overlaps of five directions with five drawn at random": "five random directions",
     "featureless curves as slow to forget as P in channels as loud as its own": "random curves matched in "
     "persistence and channel scale",
     "featureless curves as smooth as P in channels as loud as its own": "random curves matched in smoothness and "

@@ -22,8 +22,7 @@ SeeAttention = Callable[[int, int, Float[Array, "batch heads n n"]], None]
 # A layer's queries, keys and values, (batch, heads, n, width); fewer heads of keys and values where they are shared.
 SeeCompared = Callable[[int, int, Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]], None]
 SeeLogits = Callable[[int, Float[Array, "batch n V"]], None]
-
-SeeRows = Callable[[Int[Array, " batch"], Float[Array, "batch V"]], None]  # places of the rows, and their logits
+SeeRows = Callable[[int, Float[Array, "batch V"]], None]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from generators.checkpoint.registry import ON_OWN_SAMPLES
 from generators.compute import records
 from generators.compute.results import Store
 from generators.findings.contract import Finding
-from generators.findings.growing import NumberPath, StoredMeasurements, with_nulls
+from generators.findings.growing import NumberPath, as_stored, with_nulls
 from generators.findings.inputs import RUN
 from generators.findings.judging import Claim, Verdict
 from generators.findings.measured import UNKNOWN, KnownOfModel, Measurements
@@ -109,10 +109,9 @@ def judged_finding(
     except ValidationError:
         return _without_numbers(finding, "missing", OTHER_FORM)
     known = UNKNOWN if of is None else KnownOfModel(*(getattr(of, one.name) for one in fields(KnownOfModel)))
-    sentence = NOT_MEASURED.format(name)
-    measured = StoredMeasurements(metrics, records.tables_of(stored), arrays, absent, sentence, known)
+    measured = as_stored(metrics, records.tables_of(stored), arrays, absent, NOT_MEASURED.format(name), known)
     try:
-        claims = tuple(finding.claims(measured.for_rules()))
+        claims = tuple(finding.claims(measured))
     except Exception as error:  # a broken rule must not cost other findings their verdicts
         reason = f"Its claims can't be judged: {type(error).__name__}: {error}"
         return _without_numbers(finding, "failed", reason, stored, damaged=reason)
@@ -126,7 +125,7 @@ def judged_finding(
         not_measured=absent,
         tables=stored.tables,
     )
-    return JudgedFinding(finding, record, claims, stored, measured.for_figures())
+    return JudgedFinding(finding, record, claims, stored, measured)
 
 
 def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, ...]]:

@@ -5,14 +5,15 @@ What goes in is in `inputs.py`, what comes out in `measured.py`, how it is judge
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from types import ModuleType
+from typing import Any, Generic, get_args, get_type_hints
 
 from generators.base.architecture import Architecture
 from generators.findings.facts import Facts
 from generators.findings.inputs import CAPABILITIES, RUN, Inputs
 from generators.findings.judging import Claim, IntervalKind, Rule, judge, untested
 from generators.findings.measured import M, Measurements
-from generators.findings.wording import Words
+from generators.findings.wording import Words, words_of
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,28 @@ class Finding(Generic[M]):
 
     def can_use(self, capability: str) -> bool:
         return capability in self.needs or capability in self.uses
+
+
+def finding_of(
+    measure: ModuleType, figures: ModuleType, claims: ModuleType | None = None, **declared: Any
+) -> Finding[Any]:
+    """Return the finding of a package from its modules: `measure`, `figures`, and `FACTS` of its claims.
+
+    What `@claim` made in `claims` are its rules, in their order there. The type of its metrics is that which
+    `measure` returns; `declared` are the other fields.
+    """
+    package = str(measure.__package__)
+    (metrics,) = get_args(get_type_hints(measure.measure)["return"])
+    return Finding(
+        package.rpartition(".")[2],
+        words_of(package),
+        metrics=metrics,
+        measure=measure.measure,
+        figures=figures.figures,
+        rules=tuple(each for each in vars(claims).values() if isinstance(each, Rule)) if claims else (),
+        facts=getattr(claims, "FACTS", Facts()),
+        **declared,
+    )
 
 
 def roles(patterns: Iterable[str], n_layer: int) -> list[str]:

@@ -1,8 +1,7 @@
 """Stored measurements that were made before some number existed: what was measured is read as ever.
 
 A finding may measure more than it did when a result was stored. What the result has stays readable; only what asks
-for an absent number learns that it was not measured. A rule learns it at once (`NotMeasuredError`). Figures and words
-get `NotMeasured` first, which fails where it is used: so a figure that needs it is lost when drawn, not all of them.
+for an absent number learns that it was not measured, by a `NotMeasuredError`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,42 +12,18 @@ from generators.findings.judging import NotMeasuredError
 from generators.findings.measured import UNKNOWN, KnownOfModel, Measurements, Table
 
 NumberPath = tuple[str | int, ...]  # path to a number in metrics: dict keys and list indices
-Asked = Callable[[], Any]  # called when an absent number is accessed; raises or returns `NotMeasured`
-OPERATIONS = (
-    *("str", "format", "float", "int", "index", "complex", "round", "neg", "abs", "len", "iter", "contains", "call"),
-    *("eq", "ne", "lt", "le", "gt", "ge", "hash", "array", "add", "radd", "sub", "rsub", "mul", "rmul"),
-    *("truediv", "rtruediv", "floordiv", "mod", "pow", "rpow", "or", "and"),
-)
-
-
-class NotMeasured:
-    """An absent number. It can be passed on and indexed; any other use raises."""
-
-    def __init__(self, sentence: str) -> None:
-        self.__sentence = sentence
-
-    def __getitem__(self, _: object) -> "NotMeasured":
-        return self
-
-    def __getattr__(self, _: str) -> NoReturn:
-        self._refuse()
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise NotMeasuredError(self.__sentence)
-
-
-for _operation in OPERATIONS:
-    setattr(NotMeasured, f"__{_operation}__", NotMeasured._refuse)
 
 
 class Lacking(Mapping[str, Any]):
     """A dict with keys whose values are absent: defaults don't replace them."""
 
-    def __init__(self, measured: Mapping[str, Any], absent: Iterable[str | int], asked: Asked) -> None:
-        self._measured, self._absent, self._asked = measured, {str(key): None for key in absent}, asked
+    def __init__(self, measured: Mapping[str, Any], absent: Iterable[str | int], sentence: str) -> None:
+        self._measured, self._absent, self._sentence = measured, {str(key): None for key in absent}, sentence
 
     def __getitem__(self, key: str) -> Any:
-        return self._asked() if key in self._absent else self._measured[key]
+        if key in self._absent:
+            raise NotMeasuredError(self._sentence)
+        return self._measured[key]
 
     def __iter__(self) -> Iterator[str]:
         yield from self._measured
@@ -61,56 +36,48 @@ class Lacking(Mapping[str, Any]):
 class Stored(dict[str, Any]):
     """A dict whose keys differ between models (arrays, columns): `in` and `get` work as usual."""
 
-    def __init__(self, content: Any, asked: Asked) -> None:
+    def __init__(self, content: Any, sentence: str) -> None:
         super().__init__(content)
-        self._asked = asked
+        self._sentence = sentence
 
-    def __missing__(self, key: str) -> Any:
-        return self._asked()
+    def __missing__(self, key: str) -> NoReturn:
+        raise NotMeasuredError(self._sentence)
 
 
 @dataclass(frozen=True)
 class StoredTable(Table):
-    asked: Asked = field(kw_only=True, compare=False)
+    sentence: str = field(kw_only=True, compare=False)
 
     def named(self) -> list[dict[str, Any]]:
-        return [Stored(row, self.asked) for row in super().named()]
+        return [Stored(row, self.sentence) for row in super().named()]
 
     def column(self, name: str) -> list[Any]:
-        return super().column(name) if name in self.columns else self.asked()
+        if name not in self.columns:
+            raise NotMeasuredError(self.sentence)
+        return super().column(name)
 
 
-@dataclass(frozen=True)
-class StoredMeasurements:
-    """A finding as stored; `absent` are the numbers of its type that the stored metrics lack."""
+def as_stored(
+    metrics: Any,
+    tables: Mapping[str, Table],
+    arrays: Mapping[str, Any],
+    absent: tuple[NumberPath, ...],
+    sentence: str,
+    model: KnownOfModel = UNKNOWN,
+) -> Measurements[Any]:
+    """Return a finding as it was stored.
 
-    metrics: Any
-    tables: Mapping[str, Table]
-    arrays: Mapping[str, Any]
-    absent: tuple[NumberPath, ...]
-    sentence: str  # what to do about an absent number
-    model: KnownOfModel = UNKNOWN
-
-    def for_rules(self) -> Measurements[Any]:
-        """Return it as claims are judged from: to ask for an absent number raises `NotMeasuredError`."""
-        return self._asked(NotMeasured(self.sentence)._refuse)
-
-    def for_figures(self) -> Measurements[Any]:
-        """Return it as figures and words are made from: to use an absent number raises `NotMeasuredError`."""
-        return self._asked(lambda: NotMeasured(self.sentence))
-
-    def _asked(self, asked: Asked) -> Measurements[Any]:
-        tables = {
-            name: StoredTable(table.title, table.columns, table.rows, asked=asked)
-            for name, table in self.tables.items()
-        }
-        metrics = lacking(self.metrics, self.absent, asked)
-        return Measurements(metrics, Stored(tables, asked), Stored(self.arrays, asked), self.model)
+    `absent` are the numbers of its type that its metrics lack; `sentence` says what to do about one.
+    """
+    known = {
+        name: StoredTable(table.title, table.columns, table.rows, sentence=sentence) for name, table in tables.items()
+    }
+    return Measurements(lacking(metrics, absent, sentence), Stored(known, sentence), Stored(arrays, sentence), model)
 
 
-def lacking(value: Any, absent: Iterable[NumberPath], asked: Asked) -> Any:
-    """Return metrics in which `asked` is called where an absent number is asked for."""
-    return _rebuilt(value, tuple(absent), lambda content, keys: Lacking(content, keys, asked))
+def lacking(value: Any, absent: Iterable[NumberPath], sentence: str) -> Any:
+    """Return metrics in which to ask for an absent number raises."""
+    return _rebuilt(value, tuple(absent), lambda content, keys: Lacking(content, keys, sentence))
 
 
 def with_nulls(value: Any, absent: Iterable[NumberPath]) -> Any:

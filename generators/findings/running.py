@@ -12,7 +12,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.runs import Run, Text, Windows
-from generators.maths.resampling import Statistic, cluster_weights, interval
+from generators.maths.resampling import cluster_weights, interval
 
 WINDOWS = 64  # windows of text, unless a finding says otherwise
 SEED = 20231204
@@ -91,11 +91,6 @@ def ratio_over_windows(
     drawn = np.divide(weights @ part, wholes, out=np.zeros(len(wholes)), where=wholes != 0)
     low, high = interval(drawn[1:])
     return float(drawn[0]), low, high
-
-
-def interval_over_windows(statistic: Statistic, files: Int[Array, " windows"]) -> tuple[float, float]:
-    """Return the 95 % interval of a statistic of weights (draws, windows), which sum to 1, over resampled files."""
-    return interval(statistic(file_weights(files)))
 
 
 def file_weights(files: Int[Array, " windows"]) -> Float[Array, "draws windows"]:

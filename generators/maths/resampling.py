@@ -82,9 +82,9 @@ def jackknife(values: Float[Array, " folds"], whole: float, counts: Float[Array,
 # Resampling
 
 
-def block_weights(n: int, draws: int, rng: np.random.Generator, block: int | None = None) -> Float[Array, "draws n"]:
-    """Return how often each of n positions is drawn when blocks of `block` neighbours are (n / 16 if not given)."""
-    block = max(1, n // BLOCKS) if block is None else block
+def block_weights(n: int, draws: int, rng: np.random.Generator) -> Float[Array, "draws n"]:
+    """Return how often each of n positions is drawn when blocks of n / 16 neighbours are."""
+    block = max(1, n // BLOCKS)
     starts = rng.integers(n, size=(draws, -(-n // block)))
     return _counts((((row[:, None] + np.arange(block)) % n).ravel()[:n] for row in starts), n, draws)
 

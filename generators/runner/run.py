@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, cached_property, partial
 from importlib import metadata
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from generators.base.runs import (
     WindowLoss,
     Windows,
 )
-from generators.runner import budget, changing, continuing, modules, watching
+from generators.runner import budget, changing, modules, watching
 from generators.runner.budget import BATCH_BYTES, FLOAT_BYTES
 from generators.runner.errors import CannotRunError
 from generators.runner.kept import KeptLoss
@@ -161,18 +162,9 @@ class OpenedModel:
 
     def last_logits(self, ids: Int[Array, "rows n"], see: SeeRows) -> None:
         self._check_head()
-        length, alike = continuing.common_beginning(ids)
-        continued = None
-        if length >= ids.shape[1] // 2:
-            with self._computing():
-                continued = continuing.continued_from(self._model, self._tokens(ids[alike][-2:]), length)
-        alike &= continued is not None
-        whole = partial(continuing.last_logits, self._model, **self._options())
-        rest = max(self.largest_batch, continuing.TOKENS // (ids.shape[1] - length))
-        for rows, last, most in ((alike, continued or whole, rest), (~alike, whole, self.largest_batch)):
-            places = np.flatnonzero(rows)
-            for begin, batch in self._batches(ids[places], self._row_bytes(ids.shape[1]), most):
-                see(places[begin : begin + len(batch)], last(batch).cpu().numpy())
+        only = {"logits_to_keep": 1} if "logits_to_keep" in signature(self._model.forward).parameters else {}
+        for begin, batch in self._batches(ids, 3 * FLOAT_BYTES * (self.architecture.vocab_size or 0)):
+            see(begin, self._model(input_ids=batch, **self._options(), **only).logits[:, -1].cpu().numpy())
 
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
         """Call `see` with the first window of every batch and its last hidden states, a tensor on the device."""
@@ -372,19 +364,11 @@ class OpenedModel:
     def _base_states(self, batch: Any) -> Any:
         return self._base(input_ids=batch, **self._options()).last_hidden_state
 
-    def _row_bytes(self, n: int) -> int:
-        """Return the bytes of keys and values of n tokens, and of one row of logits."""
-        a = self.architecture
-        past = 2 * a.n_layer * (a.n_kv_head or a.n_head) * a.d_head * n
-        return FLOAT_BYTES * (past + 3 * (a.vocab_size or 0))
-
-    def _batches(
-        self, ids: Int[Array, "windows n"], more_bytes: int = 0, most: int | None = None
-    ) -> Iterator[tuple[int, Any]]:
+    def _batches(self, ids: Int[Array, "windows n"], more_bytes: int = 0) -> Iterator[tuple[int, Any]]:
         """Yield batches of windows, as large as attention, states and `more_bytes` of each allow."""
         n, a = ids.shape[1], self.architecture
         window_bytes = FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model) + more_bytes
-        size = max(1, min(most or self.largest_batch, BATCH_BYTES // window_bytes))
+        size = max(1, min(self.largest_batch, BATCH_BYTES // window_bytes))
         with self._computing():
             for begin in range(0, len(ids), size):
                 batch = ids[begin : begin + size]

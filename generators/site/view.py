@@ -15,7 +15,6 @@ from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
 from generators.findings.contract import Finding
 from generators.findings.facts import EntityKind
-from generators.findings.growing import NotMeasured, lacking
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
 from generators.site.addresses import Notable
@@ -48,11 +47,6 @@ class Section:
     pictures: list[Picture]
     stored: bool = True
     measured: Measurements[Any] | None = None
-
-    @property
-    def metrics(self) -> Any:
-        """Return its numbers for words about them; to use one that was not measured yet raises `NotMeasuredError`."""
-        return lacking(self.record.metrics, self.record.not_measured, lambda: NotMeasured(""))
 
     @property
     def problem(self) -> str | None:

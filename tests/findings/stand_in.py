@@ -135,8 +135,8 @@ class StandIn:
         assert ids.shape[1] <= self.architecture.n_ctx, "more tokens than the model has positions"
         see(0, np.stack([self._logits(row) for row in ids]))
 
-    def last_logits(self, ids: Array, see: Callable[[Array, Array], None]) -> None:
-        self.logits(ids, lambda begin, logits: see(np.arange(begin, begin + len(logits)), logits[:, -1]))
+    def last_logits(self, ids: Array, see: Callable[[int, Array], None]) -> None:
+        self.logits(ids, lambda begin, logits: see(begin, logits[:, -1]))
 
     def _logits(self, row: Array) -> Array:
         """Predict the token that is there once more, but for tokens that are never said; frequency as it is held."""

@@ -185,7 +185,7 @@ def test_frequent_tokens_decide_what_a_head_sees():
 
 
 @pytest.mark.parametrize(("planted", "said"), [
-    ([(0, 1)], "one head"), ([(1, 0)], "It is beyond layer 0"), ([(0, 1), (1, 0), (2, 1)], "2 of these 3 heads"),
+    ([(0, 1)], "one head"), ([(1, 0)], "head is beyond layer 0"), ([(0, 1), (1, 0), (2, 1)], "2 of these 3 heads"),
 ])  # fmt: skip
 def test_heads_beyond_layer_0_are_counted(planted, said):
     arch = synthetic.architecture(n_ctx=128, n_layer=3)

@@ -15,7 +15,7 @@ from generators.compute.records import tables_of
 from generators.compute.results import Store
 from generators.findings import FINDINGS, judging
 from generators.findings.contract import Finding
-from generators.findings.growing import StoredMeasurements
+from generators.findings.growing import as_stored
 from generators.findings.judging import Claim, NotMeasuredError, Rule, Untested, decide
 from generators.findings.measured import Measurements
 from tests import planted
@@ -45,7 +45,7 @@ def in_results(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
         stored, arrays = Store(ROOT / "results").load(name, finding.name) or (None, {})
         if stored is not None and stored.status == "computed":
             metrics, absent = read_metrics(finding.metrics, stored.metrics)
-            yield StoredMeasurements(metrics, tables_of(stored), arrays, absent, "").for_rules()
+            yield as_stored(metrics, tables_of(stored), arrays, absent, "")
 
 
 def in_its_test(finding: Finding[Any]) -> Iterator[Measurements[Any]]:

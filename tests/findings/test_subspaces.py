@@ -150,17 +150,3 @@ def test_directions_without_positions():
     P, E = (np.random.default_rng(0).standard_normal((rows, D)) for rows in (N, V))
     m = compute(P * (np.arange(D) < 10), E * (np.arange(D) > 36)).metrics
     assert m["token_energy_in_tail"] == pytest.approx(4 / 30, abs=1e-6)
-
-
-def test_captured_mean_is_found():
-    rng = np.random.default_rng(0)
-    P = rng.standard_normal((N, D)) * np.where(np.arange(D) < 30, 1.0, 0.01)
-    E = rng.standard_normal((V, D))
-    E[:, 3] += 5
-    E[:, 38] *= 2
-    result = compute(P, E)
-    first = result.metrics["first_capture"]
-    assert first["value"] > 0.95
-    assert first["mean_in_first"] > 0.95
-    assert first["without_mean"] < 0.1
-    assert first["of_mean"] > 0.95

@@ -1,6 +1,5 @@
-"""The token halves of `helix` and `channels`: the same every time, absent without tokens; E is never copied."""
+"""The token halves of `helix` and `channels`: absent without tokens; E is never copied."""
 
-import json
 import tracemalloc
 
 import numpy as np
@@ -29,16 +28,11 @@ def tokens() -> np.ndarray:
     return E
 
 
-def computed(finding, E=None, P=None):
-    weights = {"position_embedding": positions() if P is None else P}
+def computed(finding, E=None):
+    weights = {"position_embedding": positions()}
     if E is not None:
         weights["token_embedding"] = E
     return synthetic.measure(finding, weights)
-
-
-@pytest.fixture(scope="module")
-def striped():
-    return {finding.name: computed(finding, tokens()) for finding in (HELIX, CHANNELS)}
 
 
 @pytest.mark.parametrize("count", [1, BLOCK_ROWS, 2 * BLOCK_ROWS + 7])
@@ -69,15 +63,6 @@ def test_spread_ids_are_apart_and_reach_both_ends(count, most, ids):
     assert spread_ids(count, most).tolist() == [*ids]
 
 
-@pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
-def test_arrays_are_the_same_every_time_and_small(finding, striped):
-    again = computed(finding, tokens()).arrays
-    assert again.keys() == striped[finding.name].arrays.keys()
-    for name, values in again.items():
-        np.testing.assert_array_equal(values, striped[finding.name].arrays[name])
-        assert values.nbytes <= 150_000, name
-
-
 def assert_alike_but_for_tokens(without, with_e):
     """Check that numbers about tokens are null without them and all others are the same, at any depth."""
     assert without.keys() == with_e.keys()
@@ -91,25 +76,11 @@ def assert_alike_but_for_tokens(without, with_e):
 
 
 @pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
-def test_without_tokens_only_their_part_is_absent(finding, striped):
-    with_e, without = striped[finding.name], computed(finding)
+def test_without_tokens_only_their_part_is_absent(finding):
+    with_e, without = computed(finding, tokens()), computed(finding)
     for name, values in without.arrays.items():
         np.testing.assert_array_equal(values, with_e.arrays[name])
     assert_alike_but_for_tokens(without.metrics, with_e.metrics)
-
-
-@pytest.mark.parametrize(("shape", "value"), [
-    ((1, 16), None), ((2, 17), None), ((50, 16), None), ((400, 20), None),
-    ((300, 200), 0.0), ((300, 70), 0.3), ((1, 16), 1e-20), ((300, 70), 1e20),
-])  # fmt: skip
-def test_small_or_constant_tokens_still_give_numbers(shape, value):
-    rng = np.random.default_rng(0)
-    E = rng.standard_normal(shape) if value is None else np.full(shape, value)
-    P = rng.standard_normal((40, shape[1])).astype(np.float32)
-    result = computed(CHANNELS, E.astype(np.float32), P)
-    json.dumps(result.metrics, allow_nan=False)
-    assert all(np.isfinite(values).all() for values in result.arrays.values())
-    json.dumps(computed(HELIX, E.astype(np.float32), P).metrics, allow_nan=False)
 
 
 @pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)

@@ -72,19 +72,6 @@ def test_subspace_size_is_30_or_a_tenth_of_the_positions_and_no_more_than_all_ch
     assert linalg.subspace_size(n, d) == k
 
 
-def test_energy_share_of_known_weights():
-    weights = np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 12.0]])
-    assert linalg.energy_share(weights, np.eye(3)[:, :1]) == pytest.approx(9 / 169)
-    assert linalg.energy_share(weights, np.eye(3)[:, :2]) == pytest.approx(25 / 169)
-    assert linalg.energy_share(weights, np.eye(3)) == pytest.approx(1)
-
-
-def test_participation_ratio_counts_channels():
-    vectors = np.array([[0, 1, 0, 0], [0.5, 0.5, -0.5, 0.5], [0.6, -0.8, 0, 0]])
-    expected = [1, 4, 1 / (0.6**4 + 0.8**4)]
-    np.testing.assert_allclose(linalg.participation_ratio(vectors), expected)
-
-
 @pytest.mark.parametrize(
     ("share", "count"), [(0.49, 1), (0.5, 1), (0.51, 2), (0.75, 2), (0.76, 3), (0.875, 3), (0.9, 4), (1.0, 4)]
 )

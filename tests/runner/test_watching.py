@@ -5,8 +5,7 @@ import pytest
 import torch
 import transformers
 
-from generators.runner import continuing
-from tests.runner.models import KINDS, N, V, by_stage, joined, last_states, random_ids
+from tests.runner.models import KINDS, N, by_stage, joined, last_states, random_ids
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
@@ -55,59 +54,7 @@ def test_attention_computed_step_by_step_gives_what_transformers_computes_by_its
     np.testing.assert_allclose(last_states(run, ids), expected, atol=2e-4, rtol=2e-4)
 
 
-# Logits after the last token
-
-
-def by_row(run, ids):
-    found = {}
-
-    def see(rows, logits):
-        for row, each in zip(rows.tolist(), logits, strict=True):
-            assert row not in found
-            found[row] = each.copy()
-
-    run.last_logits(ids, see)
-    return np.stack([found[row] for row in range(len(ids))])
-
-
-def check_last_logits(run, ids):
-    np.testing.assert_allclose(by_row(run, ids), joined(run.logits, ids)[:, -1], rtol=1e-4, atol=1e-4)
-
-
-def alike(count, length, shared):
-    ids = random_ids(count, length)
-    ids[:, :shared] = ids[0, :shared]
-    return ids
-
-
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.causal])
 def test_last_logits_are_those_of_whole_rows(opened, name):
-    run = opened(name)
-    ids = alike(9, 12, 9)
-    ids[[2, 5], 3] = V - 1  # these begin otherwise
-    check_last_logits(run, ids)
-
-
-@pytest.mark.parametrize(("count", "shared"), [(1, 0), (2, 12), (5, 0)])
-def test_one_row_equal_rows_and_rows_of_their_own(opened, count, shared):
-    check_last_logits(opened("llama"), alike(count, 12, shared))
-
-
-def test_a_model_that_continues_wrongly_is_run_whole(opened, monkeypatch):
-    right = continuing.last_logits
-
-    def wrong(model, batch, **options):
-        return right(model, batch, **options) + options.get("use_cache", False)
-
-    monkeypatch.setattr(continuing, "last_logits", wrong)
-    check_last_logits(opened("gpt2"), alike(6, 12, 10))
-
-
-def test_what_is_shared_is_run_once(opened):
-    run, ids = opened("llama"), alike(9, 12, 9)
-    run.begin(600)
-    widths = []
-    hook = run._model.base_model.layers[0].register_forward_pre_hook(lambda _, args: widths.append(args[0].shape[:2]))
-    by_row(run, ids)
-    hook.remove()
-    assert widths == [(1, 9), (2, 3), (2, 12), (9, 3)]
+    run, ids = opened(name), random_ids(9, 12)
+    np.testing.assert_allclose(joined(run.last_logits, ids), joined(run.logits, ids)[:, -1], rtol=1e-4, atol=1e-4)

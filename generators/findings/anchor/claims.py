@@ -136,7 +136,6 @@ def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[
     )
 
 
-RULES = (rests_on_first, massive_at_first, position_0_needed, by_position, beyond_float16, hangs_on_one)
 FACTS: Facts[AnchorMetrics] = Facts(
     entities={"head": heads, "channel": channels}, stories=(Story("loss-hangs-on-one", "anchor-largest", 30),)
 )

@@ -86,14 +86,14 @@ def _lying(source: Source, matrix: Matrix) -> Callable[[AttentionMetrics], Evide
     return lies
 
 
-reads_positions = [
+q_reads_positions, k_reads_positions = (
     claim(f"{matrix.lower()}-reads-positions", form=lambda *values: f"{two(*values)} times")(_reading(matrix))
     for matrix in READING
-]
-reads_tokens = [
+)
+q_reads_tokens, k_reads_tokens, v_reads_tokens = (
     claim(f"{matrix.lower()}-reads-tokens", holds=BEYOND_CHANCE, form=share)(_lying("E", matrix))
     for matrix in (*READING, "V")
-]
+)
 writes_positions = claim("writes-positions", holds=BEYOND_CHANCE, form=share)(_lying("P", "O"))
 mlp_reads_tokens = claim("mlp-reads-tokens", holds=BEYOND_CHANCE, form=share)(_lying("E", "MLP in"))
 
@@ -179,14 +179,4 @@ def favors_channel(measured: Measurements[AttentionMetrics]) -> Evidence | Untes
     return Evidence(least, {"bias": found, "led": led}, chance=chance)
 
 
-RULES = (
-    *reads_positions,
-    *reads_tokens,
-    writes_positions,
-    mlp_reads_tokens,
-    mlp_ignores,
-    by_position_alone,
-    with_tokens,
-    favors_channel,
-)
 FACTS = Facts(entities={"head": heads})

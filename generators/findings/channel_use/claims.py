@@ -111,5 +111,4 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
             yield EntityNumbers(f"{says} with the log frequency of {token}", strongest, order="strongest", name=name)
 
 
-RULES = (leans, guess)
 FACTS = Facts(entities={"channel": channels})

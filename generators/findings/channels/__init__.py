@@ -1,24 +1,14 @@
-"""Channels: do the position embeddings use few channels, and do the tokens avoid them?
-
-Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights" (token/position rivalry, the bimodal
-histogram; the guess is Seraphina Nix's), and James Simon, "Insights into GPT-2's positional encodings" (sparse
-singular vectors).
-"""
+"""Channels: do the position embeddings use few channels, and do the tokens avoid them?"""
 
 from generators.findings.channels import claims, figures, measure
-from generators.findings.contract import Finding
-from generators.findings.wording import words_of
+from generators.findings.contract import finding_of
 
-FINDING = Finding(
-    name="channels",
-    words=words_of(__name__),
+FINDING = finding_of(
+    measure,
+    figures,
+    claims,
     version=3,
     needs=("position_embedding",),
     uses=("token_embedding",),
-    metrics=measure.ChannelsMetrics,
-    measure=measure.measure,
-    rules=claims.RULES,
-    figures=figures.figures,
-    facts=claims.FACTS,
     signature="channel-histogram",
 )

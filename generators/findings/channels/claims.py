@@ -78,5 +78,4 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
     yield EntityNote(most, f"Positions vary most in this channel: std {two(std[most])}.", role="positions")
 
 
-RULES = (few_channels, tokens_avoid, quiet_where_loud)
 FACTS = Facts(entities={"channel": channels})

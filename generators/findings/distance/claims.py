@@ -36,5 +36,4 @@ def heads(found: Measurements[DistanceMetrics], count: int | None) -> Iterator[F
     yield attention_by_offset("by distance alone", offsets, profiles, "distance-heads")
 
 
-RULES = (by_distance_alone, first_layer_blind)
 FACTS: Facts[DistanceMetrics] = Facts(entities={"head": heads})

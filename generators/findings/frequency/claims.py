@@ -122,5 +122,4 @@ def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator
     yield facts.EntityNumbers(says, facts.by_id(ids, arrays.get("token_channel")), "frequency-channel", "strongest")
 
 
-RULES = (tracks, is_ln2, shorter)
 FACTS = facts.Facts(entities={"channel": channels, "token": tokens})

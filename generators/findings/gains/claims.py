@@ -94,5 +94,4 @@ def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[F
             yield EntityNote(top["channel"], says, role=norm, claim="ln2-one-channel" if norm == "ln2" else "")
 
 
-RULES = (dials_down, one_channel, mutes_channel)
 FACTS = Facts(entities={"channel": channels}, stories=(Story("ln2-one-channel", "gains-ln2", 50),))

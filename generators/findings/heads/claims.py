@@ -100,5 +100,4 @@ def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact
         yield EntityNote(index, says)
 
 
-RULES = (previous_token, inexact, foretold)
 FACTS = Facts(entities={"head": heads})

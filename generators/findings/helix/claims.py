@@ -232,10 +232,6 @@ def by_chance(metrics: HelixMetrics) -> Float[Array, "n 3"]:
     return principal_scores(noise, 3).values
 
 
-RULES = (
-    *(three_components, winding, fraying, first_position, constant_norms, look_back, low_rank),
-    *(untrained_rows, seam),
-)
 FACTS = Facts(
     entities={"position": positions},
     stories=(Story("winding", "helix", 10), Story("untrained-rows", "norms", 20)),

@@ -59,24 +59,11 @@ def trained(P: Float[Array, "n d"], width: float) -> Trained | None:
 
     `width` is that of the Gaussian which makes noise as smooth as P.
     """
-    start, norms = first_counted(len(P)), norms_of(P)
+    start, norms = max(2, len(P) // START), np.linalg.norm(P, axis=1)
+    norms = np.maximum(norms, LEAST * norms.max())
     if len(P) < FEWEST or np.ptp(norms[start:]) <= LEAST * norms.max():
         return None
     return {"tail": _tail(P, norms, start), "seams": _seams(P, start, width)}
-
-
-def first_counted(n: int) -> int:
-    return max(2, n // START)
-
-
-def norms_of(P: Float[Array, "n d"]) -> Float[Array, " n"]:
-    norms = np.linalg.norm(P, axis=1)
-    return np.maximum(norms, LEAST * norms.max())
-
-
-def neighbor_cosines(P: Float[Array, "n d"]) -> Float[Array, " steps"]:
-    norms = norms_of(P)
-    return np.sum(P[1:] * P[:-1], axis=1) / (norms[1:] * norms[:-1])
 
 
 def _tail(P: Float[Array, "n d"], norms: Float[Array, " n"], start: int) -> Tail:
@@ -84,7 +71,7 @@ def _tail(P: Float[Array, "n d"], norms: Float[Array, " n"], start: int) -> Tail
     factors = tail_factors(counted)
     first = start + WINDOW + int(np.flatnonzero(factors >= NEARLY * factors.max())[0])
     others = [rng.choice(norms[start:first], len(counted)) for _ in range(DRAWS)]
-    cosines = neighbor_cosines(P)
+    cosines = np.sum(P[1:] * P[:-1], axis=1) / (norms[1:] * norms[:-1])
     return {
         "first": first,
         "factor": float(factors.max()),

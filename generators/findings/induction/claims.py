@@ -81,5 +81,4 @@ def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[
         )
 
 
-RULES = (copies, needed, fed)
 FACTS: Facts[InductionMetrics] = Facts(entities={"head": heads})

@@ -99,5 +99,4 @@ def _nearest(found: Measurements[OutliersMetrics]) -> dict[int, float]:
     return distances
 
 
-RULES = (huddle,)
 FACTS = facts.Facts(entities={"token": tokens}, stories=(facts.Story("clump", "outlier-norms", 40),))

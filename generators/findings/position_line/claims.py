@@ -73,5 +73,4 @@ def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Ite
     )
 
 
-RULES = (line, carried, needed)
 FACTS: Facts[PositionLineMetrics] = Facts(entities={"channel": channels})

@@ -66,5 +66,4 @@ def heads(found: Measurements[PositionReadingMetrics], count: int | None) -> Ite
         )
 
 
-RULES = (position_heads, reads_main_plane)
 FACTS = Facts(entities={"head": heads})

@@ -42,13 +42,6 @@ class Biases(TypedDict):
     heads: list[BiasHead]
 
 
-class Bucketed(TypedDict):
-    """The buckets that offsets fall into, from the furthest key after the query to the furthest before it."""
-
-    rows: Int[Array, " used"]
-    nearest: Int[Array, " used"]
-
-
 class Rotation(TypedDict):
     """How the queries and keys of some layers are turned, in pairs of channels; periods are tokens per turn.
 
@@ -202,23 +195,23 @@ def _tables(metrics: PositionSchemeMetrics, kinds: Kinds) -> dict[str, Table]:
     return tables
 
 
-def bucketed(buckets: Buckets) -> Bucketed:
-    """Return which rows of the table are used up to `max_distance`, and the offset of each nearest to the query."""
+def bucketed(buckets: Buckets) -> tuple[Int[Array, " used"], Int[Array, " used"]]:
+    """Return which rows of the table are used up to `max_distance`, and the offset of each nearest to the query.
+
+    They go from the furthest key after the query to the furthest before it.
+    """
     offsets = np.arange(-buckets.max_distance if buckets.both_ways else 0, buckets.max_distance + 1)
     of = bucket_of(offsets, buckets)
     rows = np.array(list(dict.fromkeys(of.tolist())))
     members = [offsets[of == row] for row in rows]
-    return {
-        "rows": rows,
-        "nearest": np.array([one[np.argmin(np.abs(one))] for one in members]),
-    }
+    return rows, np.array([one[np.argmin(np.abs(one))] for one in members])
 
 
 def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tuple[Biases, dict[str, Array]]:
-    used = bucketed(buckets)
-    biases = np.asarray(table, np.float64)[used["rows"]].T  # (heads, used)
-    low, high = permuted(used)
-    rhos = [_rho(of_head, used) for of_head in biases]
+    rows, nearest = bucketed(buckets)
+    biases = np.asarray(table, np.float64)[rows].T  # (heads, used)
+    low, high = permuted(nearest)
+    rhos = [_rho(of_head, nearest) for of_head in biases]
     heads: list[BiasHead] = [
         {"head": head, "prefers": "near" if rho < low else "far" if rho > high else "neither", "rho": rho}
         for head, rho in enumerate(rhos)
@@ -228,15 +221,15 @@ def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tupl
         "far": sum(head["prefers"] == "far" for head in heads),
         "heads": heads,
     }
-    return summary, {"bias_offsets": used["nearest"].astype(np.int32), "biases": biases.astype(np.float32)}
+    return summary, {"bias_offsets": nearest.astype(np.int32), "biases": biases.astype(np.float32)}
 
 
-def permuted(used: Bucketed) -> tuple[float, float]:
+def permuted(nearest: Int[Array, " used"]) -> tuple[float, float]:
     rng = np.random.default_rng(SEED)
-    drawn = [_rho(rng.permutation(len(used["nearest"])).astype(float), used) for _ in range(DRAWS)]
+    drawn = [_rho(rng.permutation(len(nearest)).astype(float), nearest) for _ in range(DRAWS)]
     low, high = np.quantile(drawn, OUTSIDE)
     return float(low), float(high)
 
 
-def _rho(biases: Float[Array, " used"], used: Bucketed) -> float:
-    return spearman(biases, np.abs(used["nearest"]).astype(float)) or 0.0
+def _rho(biases: Float[Array, " used"], nearest: Int[Array, " used"]) -> float:
+    return spearman(biases, np.abs(nearest).astype(float)) or 0.0

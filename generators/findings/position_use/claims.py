@@ -55,5 +55,4 @@ def loss(metrics: PositionUseMetrics) -> TextLoss:
     return TextLoss(ran["text"], ran["text_sha256"], metrics["unit"], base["mean"], (base["low"], base["high"]))
 
 
-RULES = (exact_positions, off_curve_noise, three_components_enough, weak_channels_disposable)
 FACTS = Facts(loss=loss)

@@ -69,5 +69,4 @@ def channels(found: Measurements[RogueMetrics], count: int | None) -> Iterator[F
         )
 
 
-RULES = (third, is_ln2, is_frequency)
 FACTS: Facts[RogueMetrics] = Facts(entities={"channel": channels})

@@ -6,9 +6,10 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, drawn
-from generators.findings.running import SEED, Ran, interval_over_windows, ran
+from generators.findings.running import SEED, Ran, file_weights, ran
 from generators.maths.channels import consistent_channel
 from generators.maths.ranks import spearman
+from generators.maths.resampling import interval
 
 WINDOWS = 128
 PLACES = 24  # seeded random positions per window
@@ -125,7 +126,7 @@ def _row(
         wholes = parts.sum(axis=1)
         return np.divide(parts[:, channel], wholes, out=np.zeros_like(wholes), where=wholes > 0)
 
-    low, high = interval_over_windows(resampled_share, files)
+    low, high = interval(resampled_share(file_weights(files)))
     row = RogueRow(
         layer=layer,
         mean_cosine=mean,

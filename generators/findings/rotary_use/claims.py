@@ -70,5 +70,4 @@ def heads(found: Measurements[RotaryUseMetrics], count: int | None) -> Iterator[
         yield EntityNumbers("share of scores from fast rotary pairs", shares, order="largest")
 
 
-RULES = (slow_quarter, fast_half, fast_heads, slow_lengths)
 FACTS: Facts[RotaryUseMetrics] = Facts(entities={"head": heads})

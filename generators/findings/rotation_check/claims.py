@@ -14,6 +14,3 @@ def rotated_as_config(m: RotationCheckMetrics) -> Evidence | Untested:
         extra_condition_met=all(row["low"] > 0 for row in m["settings"]),
         partly_condition_met=True,
     )
-
-
-RULES = (rotated_as_config,)

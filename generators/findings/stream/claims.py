@@ -1,6 +1,7 @@
 import numpy as np
 
 from generators.base.text import share, two
+from generators.findings.facts import Facts, FollowedCurve
 from generators.findings.judging import Evidence, Untested, claim, clearly_beyond
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.stream.measure import StageRow, StreamMetrics
@@ -105,4 +106,7 @@ def needs_the_mean(measured: Measurements[StreamMetrics]) -> Evidence | Untested
     return Evidence(found["times"], said, baseline=1.0, interval=interval, extra_condition_met=found["low"] > 0)
 
 
-RULES = (last, low_dimensional, apart, its_own, all_ones, needs_the_mean)
+CURVE = "The mean hidden state at every position, half way through the model, in its three principal components"
+FACTS: Facts[StreamMetrics] = Facts(
+    curve=FollowedCurve("stream-curve", "stream-curves", "The curve in the stream", CURVE)
+)

@@ -28,6 +28,3 @@ def positions_in_tail(m: SubspacesMetrics) -> Evidence:
 @claim("tokens-in-tail", holds=IN_TAIL, partly=PARTLY_IN_TAIL, form=share)
 def tokens_in_tail(m: SubspacesMetrics) -> Evidence:
     return _against_both(m, "token_energy_in_tail")
-
-
-RULES = (keep_apart, positions_in_tail, tokens_in_tail)

@@ -48,5 +48,4 @@ def tokens(found: Measurements[TokenSvdMetrics], count: int | None) -> Iterator[
     yield EntityNumbers("share of its energy in the directions of positions", share, order="largest")
 
 
-RULES = (first_is_mean, space_plane)
 FACTS = Facts(entities={"token": tokens})

@@ -51,5 +51,4 @@ def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Itera
         yield EntityNote(row["id"], says, named=False)
 
 
-RULES = (unspeakable,)
 FACTS = Facts(entities={"token": tokens})

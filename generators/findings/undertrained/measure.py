@@ -236,8 +236,8 @@ def repeated(run: Run, ids: Int[Array, " n"]) -> Float[Array, " n"]:
             for i in ids.tolist()
         ]
 
-        def see(at: Int[Array, " batch"], logits: Float[Array, "batch V"]) -> None:
-            last = logits.astype(np.float64)
+        def see(begin: int, logits: Float[Array, "batch V"]) -> None:
+            at, last = slice(begin, begin + len(logits)), logits.astype(np.float64)
             own = np.take_along_axis(last, ids[at][:, None], axis=1)[:, 0]
             probability[at] = np.maximum(probability[at], np.exp(own - np.logaddexp.reduce(last, axis=1)))
 

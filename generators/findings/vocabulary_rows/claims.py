@@ -18,5 +18,4 @@ def tokens(found: Measurements[VocabularyRowsMetrics], count: int | None) -> Ite
         yield facts.EntityGroup("Its row is zeros or identical to another.", "No other row equals its own.", ids)
 
 
-RULES = (shared,)
 FACTS = facts.Facts(entities={"token": tokens})

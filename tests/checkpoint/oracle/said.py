@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from generators.base.architecture import Architecture
+from generators.findings.positional import score_scale
 from generators.maths.distances import bias_by_offset, turned
 
 Array = np.ndarray
@@ -30,7 +31,7 @@ def probabilities(checkpoint: "Loaded", layer: int, x: Array) -> Array:
     rotation = a.rotary[layer] if a.rotary else None
     queries, keys = turned(queries, rotation), turned(keys, rotation)
     keys = np.repeat(keys, len(queries) // len(keys), axis=0)
-    scores = queries @ keys.transpose(0, 2, 1) * a.scale(layer)
+    scores = queries @ keys.transpose(0, 2, 1) * score_scale(a, a.d_head, layer)
     if a.score_cap is not None:
         scores = a.score_cap * np.tanh(scores / a.score_cap)
     scores = _masked(scores + _bias(checkpoint, layer, len(x)), a, layer)
