@@ -32,9 +32,9 @@ class ClaimWords:
     """What a claim is called, and the template of its verdict in one sentence, `answer`.
 
     `value` says what its number is, `also` what else must be true, `holds_as` the threshold where it is relative to
-    chance (the rule's is None then), `over` what its interval is over, where that isn't what others' are.
-    `measured_in` is where the metrics have the unit of a cost that differs between models, such as "rows.unit".
-    `quoted` are others' figures.
+    chance (the rule's is None then), `why` that threshold, `over` what its interval is over, where that isn't what
+    others' are. `measured_in` is where the metrics have the unit of a cost that differs between models, such as
+    "rows.unit". `quoted` are others' figures.
     """
 
     short: str
@@ -45,6 +45,7 @@ class ClaimWords:
     also: str = ""
     over: str = ""
     holds_as: str = ""
+    why: str = ""
     measured_in: str = ""
     quoted: tuple[Quoted, ...] = ()
 

@@ -277,6 +277,8 @@ def test_rules_are_shown_in_full_and_unmeasured_ones_untested(finding):
         assert rule.value
         assert rule.statement.endswith(".")
         assert (rule.holds is None) == bool(rule.holds_as), "a number or, where it depends on chance, words"
+        assert rule.holds is None or rule.why.endswith("."), "why the number is this one"
+        assert len(rule.why.split()) <= 18
         if rule.holds is not None and rule.partly is not None:
             assert rule.reached(rule.holds, rule.partly), "what holds must hold partly"
     claims = finding.untested("The weights aren't here.")
