@@ -16,6 +16,8 @@ from tests.compute.harness import raising
 from tests.compute.test_results import damage
 from tests.toy_findings import toy
 
+REPORT = "report", "./good", "--jobs", "1"  # another process has no toy findings
+
 HARM = [b"", b"{}", b"{\xff", b"[" * 100_000]
 
 
@@ -63,13 +65,13 @@ def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
 
 def test_a_report_is_replaced_unless_somebody_put_a_file_there(atlas, project, only_computed):
     for said in ("A figure is damaged.", "A figure is damaged.", "holds notes.md, which is no part of a report"):
-        assert said in atlas("report", "./good", "--output", "there").err
+        assert said in atlas(*REPORT, "--output", "there").err
         (project / "there" / "notes.md").write_text("mine") if only_computed[1:] else None
     assert (project / "there" / "notes.md").read_text() == "mine"
 
 
 def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, only_computed):
-    run = atlas("report", "./good", "--output", "there")
+    run = atlas(*REPORT, "--output", "there")
     assert run.code == SOME_FAILED
     assert "atlas: broken failed: ZeroDivisionError: a bug\natlas: A figure is damaged.\n" in run.err
     assert run.out == "The report is in there/; open there/index.html in a browser.\n"
@@ -77,7 +79,7 @@ def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, onl
 
 def test_a_report_needs_no_registry_and_keeps_its_results_to_itself(atlas, unharmed, only_computed):
     (unharmed / "models.yml").unlink()
-    assert "report/" in atlas("report", "./good").out
+    assert "report/" in atlas(*REPORT).out
     ((registry, root),) = only_computed
     assert [model.name for model in registry.models] == ["good"]
     assert root == Path("report") / ".results"

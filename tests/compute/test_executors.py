@@ -147,7 +147,10 @@ def test_processes_share_the_cores_and_what_the_user_said_of_threads_stays(monke
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     workers = Processes(Display(silent), jobs)
     process, connection = workers._started()
-    found = psutil.Process(process.pid).environ()
+    begun = psutil.Process(process.pid)
+    while "OPENBLAS_NUM_THREADS" not in begun.environ():  # it is still its parent's copy
+        assert begun.is_running()
+    found = begun.environ()
     process.kill()
     connection.close()
     assert (found["OPENBLAS_NUM_THREADS"], found["OMP_NUM_THREADS"]) == ("3", threads)
