@@ -159,7 +159,9 @@ def test_its_claims_are_told_and_a_reader_gets_around(visit, report):
     found = json.loads((report / "data" / MODEL / "findings.json").read_text())
     page.locator(f"a[href='models/{MODEL}/index.html']", has_text="All figures").click()
     for claim in found["claims"]:
-        shown = (page.locator(f"#claim-{claim['id']}").text_content() or "").strip()  # that of a folded one, too
+        shown = (page.locator(f"#claim-{claim['id']}").text_content() or "").strip(
+            " \n“”"
+        )  # that of a folded one, too
         short = next(rule.short for finding in FINDINGS for rule in finding.rules if rule.id == claim["id"])
         said = short if claim["verdict"] == "untested" else WEAK if claim.get("weak") else SYMBOLS[claim["verdict"]]
         assert shown.startswith(said), claim

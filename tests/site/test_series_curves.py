@@ -175,7 +175,7 @@ def test_models_of_a_series_are_on_its_page_and_in_no_list(tmp_path):
     found = {entry["location"]: entry["title"] for entry in json.loads((pages / "search.json").read_text())}
     assert found["series/changed/#two"] == "two (series member)"
     text = (pages / "series/changed.md").read_text()
-    assert '<figure id="two">' in text
+    assert '<li id="two">' in text
     assert '<a href="../../compare/?a=two">' in text
     assert 'href="../../data/two/findings.json"' in text
     assert '<th scope="row">another way</th>' in text
