@@ -20,7 +20,7 @@ from generators import findings
 from generators.base.display import Display
 from generators.base.interrupts import ctrl_c_deferred, end_with
 from generators.base.progress import Progress
-from generators.compute.jobs import Answer, Died, Job, WorkerContext
+from generators.compute.jobs import MOST_KEPT, Answer, Died, Failed, Job, WorkerContext
 from generators.findings.contract import Finding
 
 SPARED = 0.9  # share of free memory that jobs may take
@@ -63,7 +63,7 @@ class Inline(Workers):
 
     def __init__(self, display: Display) -> None:
         super().__init__(display, ("this process",))
-        self._context = WorkerContext(alone=True)
+        self._context = WorkerContext(share=1.0)
 
     def answers(self, seconds: float) -> Iterator[tuple[str, Answer]]:
         while self._running:
@@ -93,7 +93,8 @@ class Processes(Workers):
     def _started(self) -> tuple[SpawnProcess, Connection]:
         spawn = get_context("spawn")
         here, there = spawn.Pipe()
-        process = spawn.Process(target=_do_jobs, args=(there, os.getpid()), daemon=True)
+        given = there, os.getpid(), MOST_KEPT / len(self.names)
+        process = spawn.Process(target=_do_jobs, args=given, daemon=True)
         os.environ.update(self._environment)  # read there while libraries are loaded
         process.start()
         for name in self._environment:
@@ -108,16 +109,18 @@ class Processes(Workers):
             worker = at_work[connection]
             try:
                 said = connection.recv()
-            except (EOFError, OSError):
-                said = self._died(worker)
+            except Exception as error:  # the process has ended, or sent what can't be read here
+                said = self._died(worker, error)
             if isinstance(said, str | Progress):
                 self._display.say(worker, said)
                 continue
             del self._running[worker]
             yield worker, said
 
-    def _died(self, worker: str) -> Died:
+    def _died(self, worker: str, error: Exception) -> Died:
         process, connection = self._here.pop(worker)
+        if not isinstance(error, EOFError | OSError):
+            process.kill()
         process.join()
         connection.close()
         code = process.exitcode or 0
@@ -137,13 +140,19 @@ def free_memory() -> int:
     return int(SPARED * psutil.virtual_memory().available)
 
 
-def _do_jobs(connection: Connection, parent: int) -> None:
+def _do_jobs(connection: Connection, parent: int, share: float) -> None:
     """Do jobs in a process of their own, until the one that sends them is gone."""
     end_with(parent)
-    context = WorkerContext()
+    context = WorkerContext(share)
     with suppress(EOFError, OSError):
         while True:
-            connection.send(context.perform(connection.recv(), connection.send))
+            answer = context.perform(connection.recv(), connection.send)
+            try:
+                connection.send(answer)
+            except (EOFError, OSError):
+                raise
+            except Exception as error:  # it can't be sent; nothing of it was
+                connection.send(Failed(f"{type(error).__name__}: {error}", ""))
 
 
 def _named(name: str) -> Finding[Any]:

@@ -35,7 +35,7 @@ from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
 OVERFLOW = "What is measured of these weights is infinity or no number at all: they are too large, or too much alike."
-MOST_KEPT = 1 / 6  # of the memory, which a job may need whose running model stays open for the next
+MOST_KEPT = 1 / 3  # of the memory: what jobs of all processes may need together whose running models stay open
 FIRST_SHARE = 0.1  # of a run, from which on its progress tells when it ends
 MEASURING_THREADS = 1  # BLAS threads: sums in another order differ in their last digits
 Say = Callable[[str | Progress], None]  # called with lines that a job reports, and with its progress
@@ -157,11 +157,11 @@ Job = Look | Prepare | Measure
 class WorkerContext:
     """What a process keeps between jobs: the model that it opened last, running if it is small beside memory.
 
-    One that is `alone` shares no memory.
+    `share` is the part of this machine's memory that a job may need whose model stays open.
     """
 
-    def __init__(self, *, alone: bool = False) -> None:
-        self._alone = alone
+    def __init__(self, share: float) -> None:
+        self._share = share
         self._open: tuple[Model, Opened] | None = None
 
     def perform(self, job: Job, say: Say) -> Answer:
@@ -172,6 +172,8 @@ class WorkerContext:
     def _perform(self, job: Job, say: Say) -> Answer:
         try:
             opened = self._opened(job.request)
+            if not _runs(job):
+                opened.__dict__.pop("run", None)
             try:
                 return job.perform(opened, say)
             finally:
@@ -193,10 +195,13 @@ class WorkerContext:
     def _let_go(self, opened: Opened, job: Job) -> None:
         """Drop the last tensor, and the running model too unless there is room for it and the next job needs it."""
         opened.checkpoint.let_go()
-        has_room = self._alone or job.need <= MOST_KEPT * memory.of_machine()
-        if not (has_room and isinstance(job, Measure) and RUN in job.planned.finding.needs):
+        if not _runs(job) or job.need > self._share * memory.of_machine():
             opened.__dict__.pop("run", None)
             give_back_freed_memory()
+
+
+def _runs(job: Job) -> bool:
+    return isinstance(job, Measure) and RUN in job.planned.finding.needs
 
 
 # Measuring

@@ -64,7 +64,7 @@ def at_commit(model: Model, origin: Origin, store: Store, settings: RunSettings)
 
 def _fingerprint(model: Model, origin: Origin, store: Store, settings: RunSettings, *made_from: str) -> Fingerprint:
     counts = "" if model.counts is None else digests.of_folder(model.counts)
-    given = *astuple(replace(settings, keep_outdated=False)), *astuple(origin), counts
+    given = *astuple(replace(settings, keep_outdated=False, ends_on_time=False)), *astuple(origin), counts
     inputs = digests.of_words(*made_from, *_here(), model.model_dump(), *given)
     return Fingerprint(model.name, inputs, digests.of_folder(store.folder(model.name)))
 

@@ -3,6 +3,7 @@
 Without any file, transformers makes a tokenizer with an empty vocabulary, which turns every text into unknown tokens.
 """
 
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,9 @@ def tokenizer_files(files: Files) -> tuple[str, ...]:
 def why_no_text(files: Files) -> str | None:
     if files.is_gguf:
         return None if TOKENS in files.settings() else NO_TOKENIZER_IN_GGUF
+    lacking = [name for name in libraries(files) if not any(metadata.distributions(name=name))]
+    if lacking:
+        return f"Its tokenizer needs packages that aren't installed: pip install {' '.join(lacking)}"
     return None if tokenizer_files(files) else NO_TOKENIZER
 
 

@@ -304,7 +304,8 @@ class Scheduler:
 
     def _save(self, run: ModelRun, measured: jobs.Measured) -> None:
         record = self._store.save_finding(run.name, measured.record, measured.arrays)
-        self._store.drop_unfinished(run.name, record.finding)
+        if not measured.here:
+            self._store.drop_unfinished(run.name, record.finding)
         run.is_complete &= record.status != "failed"
         run.done[record.finding] = record, True
         run.tally.done = len(run.done)

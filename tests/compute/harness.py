@@ -62,7 +62,7 @@ class Recorded(Workers):
         self.display = Display(self.lines.append)
         names = [f"worker {number}" for number in range(count)]
         super().__init__(self.display, names, memory)
-        self._dies, self._contexts = dies, {name: WorkerContext() for name in names}
+        self._dies, self._contexts = dies, {name: WorkerContext(share=0.0) for name in names}
         self.done: list[Job] = []
         self.most, self.used, self.closed = 0, 0, False
 
