@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from multiprocessing import Pipe
+from threading import Thread
 from types import SimpleNamespace
 
 import psutil
@@ -16,6 +18,7 @@ from generators.base.display import Display
 from generators.base.progress import silent
 from generators.compute import executors
 from generators.compute.executors import Processes
+from generators.compute.jobs import Failed
 from generators.compute.results import Store
 from generators.compute.verify import verify
 from tests.compute.harness import ONLY, heeding_ctrl_c, started, stored, with_expected
@@ -129,6 +132,21 @@ def test_processes_end_with_the_one_that_started_them(place):
             process.kill()
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert alive == []
+
+
+def test_an_answer_that_cannot_be_sent_is_a_failure(monkeypatch):
+    context = SimpleNamespace(perform=lambda job, say: lambda: job)
+    monkeypatch.setattr(executors, "end_with", lambda parent: None)
+    monkeypatch.setattr(executors, "WorkerContext", lambda share: context)
+    here, there = Pipe()
+    worker = Thread(target=executors._do_jobs, args=(there, os.getpid(), 1.0))
+    worker.start()
+    here.send("a job")
+    answer = here.recv()
+    here.close()
+    worker.join()
+    assert isinstance(answer, Failed)
+    assert "lambda" in answer.sentence
 
 
 def test_jobs_share_the_memory_that_is_free(monkeypatch):

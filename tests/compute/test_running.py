@@ -89,9 +89,17 @@ def test_what_would_not_end_in_time_is_left_out_and_measured_with_more(
     """The time is 20 seconds; what a run's first shares took foretells nothing."""
     monkeypatch.setattr(jobs, "TimeLeft", lambda tell: lambda done: tell(Progress(done, left)))
     windows = Timed.windows
-    monkeypatch.setattr(Timed, "windows", lambda self, *args: (self.watch(share), windows(self, *args))[1])
+
+    def some_way(self, *args):
+        self.unfinished.mkdir(parents=True, exist_ok=True)
+        (self.unfinished / "a loss").touch()
+        self.watch(share)
+        return windows(self, *args)
+
+    monkeypatch.setattr(Timed, "windows", some_way)
     in_time, whole = RunSettings(budget_s=20, ends_on_time=True), RunSettings(budget_s=20)
     assert compute(folder, store, in_time).computed == (("weights", "much", "little") if is_done else ("weights",))
+    assert (not is_done) == any(store.root.rglob("a loss")), "what was run so far is there for the next time"
     reason = store.finding("tiny", "much").reason
     assert reason == (None if is_done else running.OUT_OF_TIME)
     assert compute(folder, store, whole).computed == (() if is_done else ("much", "little"))
