@@ -202,7 +202,7 @@ def test_a_token_is_described_by_norm_cluster_neighbors_and_what_it_returns():
     assert groups["outliers[4, 5]"][1].startswith("Not in the cluster of 2 tokens")
     assert groups["zero_layer[4]"][1] == "Without layers, the model repeats it."
     assert groups["outliers[5]"][0] == "It never occurs in the training text."
-    assert notes(found, 7) == "Without layers, the model predicts this token after 3 other tokens."
+    assert notes(found, 7) == "Without layers, the model predicts this token after each of 3 different tokens."
 
 
 def test_numbers_that_several_findings_know_are_put_together_once():
