@@ -32,7 +32,7 @@ ARGUED = {
         "keep-apart",
         "frequency-channel",
         "first-is-mean",
-        "candidates-unspeakable",
+        "clump",
         "previous-token-on-text",
         "head-rests-on-first",
     },
