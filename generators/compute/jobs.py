@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from numpy import ndarray as Array
 from pydantic import ValidationError
@@ -172,7 +172,7 @@ class WorkerContext:
     def _perform(self, job: Job, say: Say) -> Answer:
         try:
             opened = self._opened(job.request)
-            if not _runs(job):
+            if not runs(job):
                 opened.__dict__.pop("run", None)
             try:
                 return job.perform(opened, say)
@@ -195,12 +195,13 @@ class WorkerContext:
     def _let_go(self, opened: Opened, job: Job) -> None:
         """Drop the last tensor, and the running model too unless there is room for it and the next job needs it."""
         opened.checkpoint.let_go()
-        if not _runs(job) or job.need > self._share * memory.of_machine():
+        if not runs(job) or job.need > self._share * memory.of_machine():
             opened.__dict__.pop("run", None)
             give_back_freed_memory()
 
 
-def _runs(job: Job) -> bool:
+def runs(job: Job) -> TypeGuard[Measure]:
+    """Return whether a job runs the model."""
     return isinstance(job, Measure) and RUN in job.planned.finding.needs
 
 

@@ -165,7 +165,7 @@ class Scheduler:
         if self._waiting and run is self._waiting[0]:
             self._under_way.append(self._waiting.popleft())
         run.at_work += 1
-        if self._settings.ends_on_time and isinstance(job, jobs.Measure) and RUN in job.planned.finding.needs:
+        if self._settings.ends_on_time and jobs.runs(job):
             run.ends = run.ends or time.time() + self._settings.budget_s
             job = replace(job, ends=run.ends)
         self._at_work[worker], self._last[worker] = (run, job), run

@@ -1,4 +1,4 @@
-"""Heads on text: does a head attend to the previous token, does it need exact positions, do weights foretell it?"""
+"""Heads on text: does a head attend to the previous token, does it need exact positions, do weights predict it?"""
 
 from generators.findings import positional
 from generators.findings.contract import finding_of
