@@ -152,10 +152,10 @@ RUNNING_NULLS = (
         "a model before its training",
         before_training,
         {
-            "positions-last": "The residual stream carries P, which starts as large as the token embedding.",
+            "positions-last": "The residual stream carries P, which is initialized as large as the token embedding.",
             "positions-foretell-heads": "Attention on text includes what positions alone contribute, trained or not.",
-            "needs-the-mean": "The unembedding is the token embedding, so the mean of what is read favors frequent "
-            "tokens, trained or not.",
+            "needs-the-mean": "The unembedding is the token embedding, so the mean embedding favors frequent tokens, "
+            "trained or not.",
         },
     ),
     of_findings("a trained model, the tested part exchanged", EXCHANGES),

@@ -11,6 +11,7 @@ IN_WORDS = {
     "featureless curves as smooth as P": "random curves as smooth as P",
     "curves that begin P's waves at other times": "P's own waves with random phases",
     "reorderings of P's rows": "P's rows in random order",
+    "the rows before in random order": "the earlier rows in random order",
     "streams turned at random": "random rotations of the residual stream",
     "offsets shuffled within every query": "offsets shuffled within each query",
     "the best head's weights on keys drawn at random": "the best head on random keys",

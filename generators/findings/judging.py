@@ -303,15 +303,16 @@ def _flipped(rule: Rule[Any], tested: Evidence, flips: Mapping[str, Evidence]) -
     said = ""
     for how, one in flips.items():
         form = rule.form or two
-        value = "no value" if one.value is None else _written(form, one.value, *filter(None, [tested.value]))
-        said += f" This depends on {tested.choice}: {how}, it is {value}, and the claim {SAYS[_verdict(rule, one)]}."
+        value = "missing" if one.value is None else _written(form, one.value, *filter(None, [tested.value]))
+        also = SAYS[_verdict(rule, one)]
+        said += f" This depends on {tested.choice}: {how}, the value is {value}, and the claim {also}."
     return said
 
 
 def _chance_reaches(value: float, chance: StoredChance, holds_at: float | None) -> str:
     return (
-        f"Chance alone passes the threshold of {two(holds_at or 0.0)}: with {chance['null']}, the median is "
-        f"{two(chance['median'])}. The value here is {two(value)}."
+        f"Chance alone reaches the threshold of {two(holds_at or 0.0)}: the median is {two(chance['median'])} with "
+        f"{chance['null']}. The model itself gives {two(value)}."
     )
 
 

@@ -118,7 +118,7 @@ COLUMNS: tuple[Column, ...] = (
     _text("title", "the model's name, as pages show it", "page.title"),
     _text("family", "the architecture whose table gave tensors their roles", "model.family"),
     _flag("causal", "whether a token sees only those before it", "model.causal", NO_TABLE),
-    _flag("post_norm", "whether norms come after a block's sum", "model.post_norm", NO_TABLE),
+    _flag("post_norm", "whether norms come after attention and MLP (post-norm)", "model.post_norm", NO_TABLE),
     _count("layers", "how many layers the model has", "model.n_layer", "layers"),
     _count("heads", "how many heads of attention a layer has; 0 where it has none", "model.n_head", "heads"),
     _count("d_model", "channels of the residual stream", "model.d_model", "channels"),
@@ -176,8 +176,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _text(
         "interval_kind",
-        "stability range: from resampling blocks of positions, tokens or channels; 95 % interval: from resampling "
-        "the text that the model was run on",
+        "whether it is a stability range (blocks of positions, tokens or channels resampled) or a 95 % interval (the "
+        "model's text resampled)",
         "claim.interval_kind",
         NO_INTERVAL,
     ),

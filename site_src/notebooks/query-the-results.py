@@ -32,8 +32,8 @@ print(", ".join(f"{count} x {verdict}" for verdict, count in claims.verdict.valu
 # %% [markdown]
 # ## Verdicts and values
 #
-# The table has one row per claim and two columns per model. A value is the claim's effect size, in the unit of its
-# row. It is NaN if the claim could not be tested, or if there was nothing to count. The table scrolls sideways.
+# The table below has one row per claim and two columns per model. A value is the claim's effect size, in the unit of
+# its row. It is NaN if the claim could not be tested, or if there was nothing to count. The table scrolls sideways.
 
 # %% shows="Claims by models: unit, verdict and value of every claim in every model"
 order = claims.claim.unique()
@@ -45,8 +45,8 @@ table.reindex(order, level="claim")
 # %% [markdown]
 # ## One claim in all models
 #
-# Choose the claim to draw in the first line of the code; any claim of the table works. A bar is the model's value,
-# and a cross is the value that chance gives. The dotted line is the threshold from which the claim holds.
+# The first line of the code names the claim to draw. You can put any claim of the table there. A bar is the model's
+# value, and a cross is the value that chance gives. The dotted line is the threshold from which the claim holds.
 
 # %% shows="The claim's effect size: a bar per model, a cross at its chance baseline, a dotted line at the threshold"
 chosen = claims[claims.claim == "three-components"].dropna(subset=["value"])

@@ -118,6 +118,6 @@ def test_of_the_helix_both_counts_are_given(holding):
     together = environment().get_template("findings/helix.md.j2").make_module({"root": ""}).together
     assert unescape(str(together([one]))).strip() == (
         "Learned positions form a winding curve in 1 of 1 model tested; "
-        f"in {int(holding)} of 1 the curve also lies in three dimensions and is a helix{named}"
+        f"in {int(holding)} of 1{named} the curve also lies in three dimensions, so it is a helix"
     )
     assert not str(together([page("two", "untested")])).strip()

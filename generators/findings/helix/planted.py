@@ -94,11 +94,12 @@ CONTROLS = Controls(
         "three-components": {
             "permuted rows of a trained P": "A share of variance does not depend on the order of rows.",
             "rank-1 pairs": "Rows on one line lie in three dimensions.",
-            "low-rank pairs": "Rows with few dimensions have more variance in three of them than curves with many.",
+            "low-rank pairs": "These rows span few dimensions, so three components hold much of their variance.",
             "Cauchy rows": "A few huge entries, in few directions, hold most of the variance.",
         },
         "first-position": {
-            "permuted rows of a trained P": "Four rows stand apart; in 4 of 256 orders one of them is first."
+            "permuted rows of a trained P": "Four of 256 rows lie far from the rest, so one of them comes first in "
+            "4 of 256 orders."
         },
     },
     about=(P,),  # nothing is claimed about the tokens drawn among positions

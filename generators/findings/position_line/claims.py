@@ -66,8 +66,8 @@ def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Ite
     held = two(cost["at_its_mean"]["mean"])
     yield EntityNote(
         row["channel"],
-        f"At the middle layer it carries more position than any other channel: {share(row['channel_share'])} "
-        f"of the variance of mean hidden states. Fixing it at its mean costs {held} {in_units(cost['unit'])}.",
+        f"At the middle layer, it holds {share(row['channel_share'])} of the variance of mean hidden states, "
+        f"more than any other channel. Fixing it at its mean costs {held} {in_units(cost['unit'])}.",
         role="line",
         claim="one-channel-carries-position",
     )

@@ -26,7 +26,7 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
         cosines = {row["id"]: row["cosine"] for row in exceptions}
         yield facts.EntityNumbers("cosine with that token", cosines, "zero-layer-norms")
     for place, hub in enumerate(facts.rows(found, "hubs", HubRow)):
-        says = f"Without layers, the model predicts this token after each of {hub['absorbs']} different tokens."
+        says = f"Without layers, the model predicts this token after each of {hub['absorbs']:,} different tokens."
         yield facts.EntityNote(hub["id"], says, named=place < NAMED)
 
 
