@@ -176,8 +176,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _text(
         "interval_kind",
-        "whether it is a stability range (blocks of positions, tokens or channels resampled) or a 95 % interval (the "
-        "model's text resampled)",
+        "whether the interval is a stability range (blocks of positions, tokens or channels resampled) or a 95 % "
+        "interval (the model's text resampled)",
         "claim.interval_kind",
         NO_INTERVAL,
     ),

@@ -60,7 +60,7 @@ def test_the_gain_decides_which_channel_leads():
     found = result.metrics["query_bias"]
     assert (found["raw"]["channel"], found["folded"]["channel"]) == (5, 11)
     answer = synthetic.by_id(ATTENTION, result)["query-bias-channel"].answer
-    assert ("channel 11" in answer, answer.count("largest in layers 0 to 2)")) == (True, 2)
+    assert ("channel 11" in answer, answer.count("leads in layers 0 to 2")) == (True, 2)
 
 
 @pytest.mark.parametrize("zeros", [False, True])

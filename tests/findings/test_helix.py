@@ -171,7 +171,7 @@ def test_what_a_formula_of_sines_decides_is_untested_and_said_so():
     assert formula.metrics["winding"] < 1 < formula.metrics["sines"]["turns"]
     decided = ("winding", "fraying", "constant-norms", "first-position")
     assert {claims[name].verdict for name in decided} == {"untested"}
-    assert "By construction" in claims["winding"].answer
+    assert "by construction" in claims["winding"].answer
     assert claims["look-back"].value == formula.metrics["median_gain"]
     assert "rotates each circle" in claims["look-back"].answer
 

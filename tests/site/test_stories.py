@@ -59,8 +59,8 @@ def test_home_tells_stories_that_hold_each_in_a_model_that_shows_it(kept):
     assert "three dimensions hold 91 %" in words(found[0])
     assert "The curve turns 2.8 times" in words(found[0])
     assert " ".join(str(template("helix").together(list(kept.values()))).split()) == (
-        "Learned positions form a winding curve in 3 of 3 models tested; in 1 of 3 the curve also lies in three "
-        "dimensions and is a helix (GPT-2 124M)"
+        "Learned positions form a winding curve in 3 of 3 models tested; in 1 of 3 (GPT-2 124M) the curve also "
+        "lies in three dimensions, so it is a helix"
     )
 
 

@@ -66,8 +66,9 @@ def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Ite
     held = two(cost["at_its_mean"]["mean"])
     yield EntityNote(
         row["channel"],
-        f"At the middle layer, it holds {share(row['channel_share'])} of the variance of mean hidden states, "
-        f"more than any other channel. Fixing it at its mean costs {held} {in_units(cost['unit'])}.",
+        f"At the middle layer, it holds {share(row['channel_share'])} of the variance of position means (hidden "
+        "states averaged over texts), more than any other channel. "
+        f"Fixing it at its mean costs {held} {in_units(cost['unit'])}.",
         role="line",
         claim="one-channel-carries-position",
     )

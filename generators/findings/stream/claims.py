@@ -22,17 +22,12 @@ def _reliable(row: StageRow) -> bool:
     return row["reliability"] is not None and row["reliability"] >= RELIABLE
 
 
-def _of_all(low: float, high: float) -> tuple[float, float]:
-    """Return the interval of a share, which ends at all of it."""
-    return max(low, 0.0), min(high, 1.0)
-
-
 def _share(row: StageRow) -> Evidence:
     return Evidence(
         row["share"],
         {"row": row},
         baseline=0.0,
-        interval=_of_all(row["share_low"], row["share_high"]),
+        interval=(row["share_low"], row["share_high"]),
         extra_condition_met=row["share_low"] > 0,
     )
 
@@ -53,7 +48,7 @@ def low_dimensional(m: StreamMetrics) -> Evidence | Untested:
     row = _middle(m)
     if not _reliable(row):
         return Untested("no-curve")
-    return Evidence(row["ev3"], {"row": row}, baseline=WALK, interval=_of_all(row["ev3_low"], row["ev3_high"]))
+    return Evidence(row["ev3"], {"row": row}, baseline=WALK, interval=(row["ev3_low"], min(row["ev3_high"], 1.0)))
 
 
 @claim("positions-and-contexts-apart", sense="at most", form=two)
