@@ -6,7 +6,8 @@ import pytest
 from generators.base.text import two
 from generators.findings import plantings
 from generators.findings.outliers import FINDING as OUTLIERS
-from generators.findings.outliers.clump import crowding, find_clump, scattered_clumps
+from generators.findings.outliers import clump
+from generators.findings.outliers.clump import crowd_and_clump, crowding, find_clump, scattered_clumps
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 
@@ -121,6 +122,16 @@ def test_a_crowd_that_thins_out_slowly_and_twins_are_no_clump():
     assert find_clump(E, crowd) is None
     twins = compute(np.repeat(rng.standard_normal((V // 2, D)), 2, axis=0).astype(np.float32)).metrics
     assert (twins["typical_distance"], twins["clump"]) == (0, None)
+
+
+def test_the_clump_of_a_matrix_is_sought_once_and_that_of_another_anew(monkeypatch):
+    (E, ids), other = cloud(6), cloud(7, clumped=False)[0]
+    sought = []
+    monkeypatch.setattr(clump, "_last", {})
+    monkeypatch.setattr(clump, "find_clump", lambda *given: sought.append(1) or find_clump(*given))
+    assert [crowd_and_clump(rows)[1] is None for rows in (E, E.copy(), other, E)] == [False, False, True, False]
+    assert len(sought) == 3
+    assert set(crowd_and_clump(E)[1].members) == set(ids)
 
 
 def test_scale_and_place_of_the_cloud_do_not_matter_and_of_two_clumps_the_larger_counts():

@@ -1,5 +1,6 @@
 """The clump: the densest cluster of tokens in embedding space, found without knowing what they are."""
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,19 @@ class Clump:
     centre: Float[Array, " d"]
     radius: float
     within_twice_the_radius: int
+
+
+_last: dict[bytes, tuple[Crowding, Clump | None]] = {}  # of one matrix, by its digest
+
+
+def crowd_and_clump(E: Float[Array, "V d"]) -> tuple[Crowding, Clump | None]:
+    """Return how close tokens lie and their clump; kept of the last matrix, since three findings ask for it."""
+    name = hashlib.sha256(np.ascontiguousarray(E)).digest()
+    if name not in _last:
+        found = crowding(E)
+        _last.clear()
+        _last[name] = found, find_clump(E, found)
+    return _last[name]
 
 
 def crowding(E: Float[Array, "V d"]) -> Crowding:

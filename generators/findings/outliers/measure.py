@@ -5,7 +5,7 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Inputs
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.outliers import members, untrained
-from generators.findings.outliers.clump import crowding, find_clump, scattered_clumps, spread
+from generators.findings.outliers.clump import crowd_and_clump, scattered_clumps, spread
 from generators.findings.outliers.ends import Ends, OutlierLists, TokenPlaces, outlier_lists
 from generators.findings.outliers.members import ClumpMetrics, InPositions, in_positions
 from generators.findings.outliers.tokens import OutlierTokens
@@ -56,8 +56,7 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     check_tokens(E)
     lengths = norms(E)
     tokens = OutlierTokens(E, lengths, inputs.vocabulary)
-    crowd = crowding(E)
-    clump = find_clump(E, crowd)
+    crowd, clump = crowd_and_clump(E)
     indicator = untrained.indicator(tokens, clump, inputs.architecture.tied)
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts

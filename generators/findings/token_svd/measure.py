@@ -7,7 +7,7 @@ from generators.findings import token_cells
 from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
-from generators.findings.outliers.clump import crowding, find_clump
+from generators.findings.outliers.clump import crowd_and_clump
 from generators.findings.sizes import check_tokens, nonconstant_positions
 from generators.findings.token_svd import separation
 from generators.maths.blocks import norms, spread_ids
@@ -162,7 +162,7 @@ def _without_cluster(
     E: Float[Array, "V d"], total: Float[Array, "d d"], mean: Float[Array, " d"]
 ) -> dict[str, Table]:
     """Return a table of one row, or none where no tokens lie in one spot."""
-    clump = find_clump(E, crowding(E))
+    _, clump = crowd_and_clump(E)
     if clump is None:
         return {}
     members = E[clump.members].astype(np.float64)

@@ -7,7 +7,7 @@ from generators.base.runs import Run, Windows
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.outliers import untrained
-from generators.findings.outliers.clump import crowding, find_clump
+from generators.findings.outliers.clump import crowd_and_clump
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.running import RESAMPLES, SEED, WINDOWS, Ran, ran
 from generators.findings.token_cells import TokenCells, cells
@@ -77,7 +77,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     if not run.predicts:
         raise NotApplicableError("This checkpoint has no head that predicts tokens.")
     E = inputs.weights["token_embedding"]
-    clump = find_clump(E, crowding(E))
+    _, clump = crowd_and_clump(E)
     if clump is None:
         raise NotApplicableError(
             "No tokens lie in one spot, so nothing in the embedding says which were never trained."
