@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
+from scipy.linalg import eigh
 
 GRAM_BLOCK = 4096  # rows per block
+FEW = 4  # a few eigenvectors take less than all if they are fewer than one in so many
 EQUAL = 1e-9  # relative to the largest eigenvalue: closer eigenvalues count as equal
 
 
@@ -84,7 +86,9 @@ def right_singular_vectors(rows: Float[Array, "rows d"], count: int) -> Float[Ar
     Only for the subspace they span or for vectors with separated singular values: squaring the matrix costs
     half the digits of the small ones.
     """
-    return np.linalg.eigh(gram(rows))[1][:, ::-1][:, :count]
+    d = rows.shape[1]
+    few = (d - count, d - 1) if FEW * count < d else None
+    return eigh(gram(rows), subset_by_index=few, check_finite=False)[1][:, ::-1][:, :count]
 
 
 def numerical_rank(rows: Float[Array, "rows d"]) -> int:

@@ -18,6 +18,7 @@ from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import (
     block_means,
     energy_share,
+    gram,
     numerical_rank,
     right_singular_vectors,
     squared_overlaps,
@@ -186,20 +187,21 @@ def _reads(weights: Weights, rows: Float[Array, "m d"]) -> dict[Matrix, RawAndFo
 
 def _turned(weights: Weights, k: int, sides: dict[Source, Array], bases: Bases) -> dict[Matrix, TurnedBoth]:
     rng, again = np.random.default_rng(SEED), np.random.default_rng([SEED, 1])
-    projectors: dict[Source, Array] = {source: basis[:, :k] @ basis[:, :k].T for source, basis in bases.items()}
-    P = sides.get("P")
-    of_P = None if P is None else np.linalg.svd(P, compute_uv=False) ** 2
+    tops: dict[Source, Array] = {source: basis[:, :k] for source, basis in bases.items()}
+    positions = gram(sides["P"]) if "P" in sides else None
+    of_P = None if positions is None else np.linalg.eigvalsh(positions)
 
     def turned(name: Matrix, W: Array) -> Turned:
         W = np.asarray(W, np.float64)
-        spectrum, d = np.linalg.svd(W, compute_uv=False) ** 2, len(W)
+        energies, d = W @ W.T / np.sum(W**2), len(W)
+        spectrum = np.clip(np.linalg.eigvalsh(energies), 0, None)
         shares = shares_in_subspace(spectrum, k, d, DRAWS, rng)
-        others = reordered(W, projectors, again)
+        others = shares_reordered(energies, tops, again)
         most, least = others.get("P" if name == "O" else "E"), others.get("P")
         read = None
-        if of_P is not None and P is not None and name in READING:
-            rows = P.T.astype(np.float64) @ P
-            reads = reordered(W, {"P": rows / np.trace(rows) * d}, again)["P"]
+        if of_P is not None and positions is not None and name in READING:
+            form, orders = positions / np.trace(positions) * d, (again.permutation(d) for _ in range(DRAWS))
+            reads = np.array([np.vdot(form, energies[order][:, order]) for order in orders])
             read = _stricter(rivalries(of_P, spectrum, d, DRAWS, rng), reads)
         return {
             "most": None if most is None else _stricter(shares, most),
@@ -214,17 +216,17 @@ def _turned(weights: Weights, k: int, sides: dict[Source, Array], bases: Bases) 
     }
 
 
-def reordered(
-    W: Float[Array, "d m"], forms: Mapping[Source, Float[Array, "d d"]], rng: np.random.Generator
+def shares_reordered(
+    energies: Float[Array, "d d"], tops: Mapping[Source, Float[Array, "d k"]], rng: np.random.Generator
 ) -> dict[Source, Float[Array, " draws"]]:
-    """Return tr(S W W^T) / tr(W W^T) for each quadratic form S with the channels of W in random orders."""
-    energies = W @ W.T / np.sum(W**2)
-    found: dict[Source, Array] = {source: np.empty(DRAWS) for source in forms}
+    """Return what share of W W^T / |W|^2 lies in each subspace with the channels of W in random orders."""
+    found: dict[Source, Array] = {source: np.empty(DRAWS) for source in tops}
     for draw in range(DRAWS):
-        order = rng.permutation(len(W))
-        shuffled = energies[order][:, order]
-        for source, form in forms.items():
-            found[source][draw] = np.vdot(form, shuffled)
+        order = rng.permutation(len(energies))
+        for source, top in tops.items():
+            moved = np.empty_like(top)
+            moved[order] = top  # instead of W's channels, which are more
+            found[source][draw] = np.vdot(moved, energies @ moved)
     return found
 
 
@@ -264,8 +266,8 @@ def _layer_0(
     top5: dict[Source, dict[Matrix, RawAndFolded]] = {source: {} for source in bases}
     panels: dict[str, Array] = {}
     for name, W, folded in _matrices(weights, 0):
-        leading = _left_vectors(W)
-        leading_folded = None if folded is None else _left_vectors(folded)
+        leading = _left_vectors(W, min(W.shape))
+        leading_folded = None if folded is None else _left_vectors(folded, CORNER)
         for source, basis in bases.items():
             overlaps = squared_overlaps(basis, leading)
             panels[f"panel_{source}_{name}"] = block_means(overlaps * len(basis), PANEL_PIXELS).astype(np.float16)
@@ -276,8 +278,8 @@ def _layer_0(
     return top5, panels
 
 
-def _left_vectors(W: Float[Array, "d m"]) -> Float[Array, "d r"]:
-    return right_singular_vectors(np.asarray(W, np.float64).T, min(W.shape))
+def _left_vectors(W: Float[Array, "d m"], count: int) -> Float[Array, "d count"]:
+    return right_singular_vectors(np.asarray(W, np.float64).T, count)
 
 
 def _corner(overlaps: Float[Array, "p q"]) -> float:
