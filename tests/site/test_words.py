@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from generators.findings.measured import Measurements
 from generators.site import words
-from generators.site.words import caption, environment, rules, threshold_in_words
+from generators.site.words import caption, claim_strip, environment, rules, threshold_in_words
 from tests.toy_findings import positive
 
 TEMPLATE = """\
