@@ -65,6 +65,15 @@ def share(value: float, *beside: float) -> str:
     return _told_apart(_percent, value, beside)
 
 
+def share_within(value: float, low: float, high: float) -> str:
+    """Return a share with the ends of its interval.
+
+    >>> share_within(0.2191, 0.217, 0.25)
+    '21.9\xa0% (21.7\xa0% to 25\xa0%)'
+    """
+    return f"{share(value, low, high)} ({share(low, value)} to {share(high, value)})"
+
+
 def _told_apart(write: Callable[[float, int], str], value: float, beside: Sequence[float]) -> str:
     for digits in range(2, MOST_DIGITS):
         text = write(value, digits)

@@ -45,7 +45,7 @@ class Colouring:
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve to be turned: the first range and the first colouring are shown first.
+    """A curve to be turned: the range `start` and the first colouring are shown first.
 
     Ranges that follow one another, as layers do, are chosen with a slider, which `slider` names. `axes` are the names
     of the axes where they are not principal components.
@@ -55,6 +55,7 @@ class Curve:
     colourings: tuple[Colouring, ...]
     slider: str | None = None
     axes: tuple[str, ...] | None = None
+    start: int = 0
 
     def as_json(self) -> dict[str, Any]:
         rows = [

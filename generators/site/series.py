@@ -168,7 +168,7 @@ def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     if one.losses is None or one.series.along == "step":  # those are above when verdicts settle
         return None
     points = [EffectPoint(row.place, row.mean, row.interval, "", None) for row in one.losses.rows]
-    panel = EffectPanel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
+    panel = EffectPanel("", one.losses.unit, tuple(points), None)  # the page says what it is
     return _drawn_along(one, "losses", [panel], staging)
 
 

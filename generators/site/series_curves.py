@@ -67,10 +67,10 @@ def curve_of(member: SeriesMember, kind: FollowedCurve) -> Curve | None:
         return None
     if not isinstance(curve, Curve):
         return None
-    rows = curve.rows[(len(curve.rows) - 1) // 2 if curve.slider else 0]  # layers: the one half way
+    rows = curve.rows[curve.start]
     if not np.isfinite(rows.points).all() or not np.ptp(rows.points, axis=0).any():
         return None
-    return replace(curve, rows=(rows,))
+    return replace(curve, rows=(rows,), start=0)
 
 
 def turned_onto_one_another(found: Sequence[tuple[Place, Curve]], axis: str) -> Curve:

@@ -111,14 +111,32 @@ def front_matter(fields: Mapping[str, Any]) -> Markup:
 
 
 def claim_strip(claim: ClaimRecord, among: Sequence[float] = ()) -> Markup:
-    """Return a claim's value, interval, threshold and chance on one line, on a scale that has all numbers `among`."""
-    chance = None if claim.chance is None else (claim.chance.median, claim.chance.limit)
-    sense = next((rule.sense for rule in rules() if rule.id == claim.id), None)
-    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, sense, among)
+    """Return a claim's value, interval, threshold and chance on one line, on a scale that has all numbers `among`.
+
+    It is green where the claim would hold, everything else being equal. Where its value is there and it doesn't hold,
+    nothing is green, and the condition that isn't met is named; so is chance, where the threshold alone is reached.
+    """
+    rule = next(rule for rule in rules() if rule.id == claim.id)
+    value, chance = claim.value, None if claim.chance is None else (claim.chance.median, claim.chance.limit)
+    limit, lacking = None if chance is None else chance[1], ""
+    holds_from = rule.stricter(claim.threshold, limit)
+    if value is not None and claim.verdict != "holds" and rule.reached(value, claim.threshold):
+        if limit is not None and not rule.beyond(value, limit):
+            above, place = ("above", "99th") if rule.sense == "at least" else ("below", "1st")
+            lacking = f"{above} {in_unit(limit, claim.unit, value)}, the {place} percentile of chance"
+        else:
+            holds_from, lacking = None, rule.also.removeprefix("and ")
+    drawn = strip(
+        value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, rule.sense, among, holds_from
+    )
+    note = Markup(' <span class="also numbers" style="grid-column: 2 / -1">Not met: {}.</span>').format(lacking)
+    return drawn + note if lacking else drawn
 
 
 def quoted_strip(quoted: Quoted, rule: Rule[Any], among: Sequence[float]) -> Markup:
-    return strip(quoted.value, None, rule.holds, None, rule.unit, sense=rule.sense, among=among)
+    return strip(
+        quoted.value, None, rule.holds, None, rule.unit, sense=rule.sense, among=among, holds_from=rule.holds
+    )
 
 
 def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:

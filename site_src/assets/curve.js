@@ -277,9 +277,9 @@ function touchSwitch(plot) {
 }
 
 /** Return a slider over ranges of rows that follow one another; what is known of each is shown beside the plot. */
-function rowSlider({ slider, rows }, plot, figure, onchange) {
+function rowSlider({ slider, rows, start }, plot, figure, onchange) {
   const shown = element("output", { className: "slider-value" });
-  const input = element("input", { type: "range", min: 0, max: rows.length - 1, step: 1, value: 0 });
+  const input = element("input", { type: "range", min: 0, max: rows.length - 1, step: 1, value: start });
   const facts = element("dl", { className: "figure-facts" });
   const tell = () => {
     const { name, numbers } = rows[Number(input.value)];
@@ -303,7 +303,7 @@ function rowSlider({ slider, rows }, plot, figure, onchange) {
 
 export function drawCurve(data, plot, tools, figure) {
   const { style, rows, colourings } = data;
-  const state = { row: 0, colouring: 0 };
+  const state = { row: data.start, colouring: 0 };
   const output = spoken();
   const ofOneModel = !/(^|\/)data\/series\//.test(figure.dataset.interactive); // else a position has no page
   let made = null; // the scene, until rows, colouring or scheme change

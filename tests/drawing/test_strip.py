@@ -39,3 +39,15 @@ def test_equal_numbers_are_no_trouble():
 
 def test_a_unit_is_text():
     assert "<b>" not in strip(1.0, None, 2.0, None, '"><b>')
+
+
+def test_a_value_short_of_the_cutoff_never_reads_like_it():
+    short, beyond = (strip(value, None, 0.99, None, "of variance", sense="at least") for value in (0.9856, 0.9906))
+    assert ">98.6\xa0%</text>" in short
+    assert beyond.count(">99\xa0%</text>") == 2
+
+
+def test_a_logarithmic_scale_is_marked():
+    far, near = strip(100.0, None, 1.0, None), strip(10.0, None, 1.0, None)
+    assert ("log scale" in far, "log scale" in near) == (True, False)
+    assert ", logarithmic scale" in far

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from generators.base.text import share_within
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.findings import plantings
@@ -180,10 +181,12 @@ def test_turned_positions_do_not_depend_on_the_signs_that_lapack_chooses(monkeyp
 def test_every_layer_of_the_figure_has_its_curve_and_its_numbers():
     result = measured([0.5, 0.3, 0.1, 0.05, 0.0], position_embedding=P)
     (figure,) = FINDING.figures(result)
-    rows = figure.interactive().as_json()["rows"]
+    drawn = figure.interactive().as_json()
+    rows = drawn["rows"]
+    assert drawn["start"] == result.metrics["middle"]
     assert [row["name"] for row in rows] == [*(f"into layer {i}" for i in range(LAYERS)), "what comes out"]
-    shown = [dict(row["numbers"])["EV3 of the curve"].split()[0] for row in rows]
-    assert shown == [f"{row['ev3']:.3f}" for row in result.metrics["layers"]]
+    shown = [dict(row["numbers"])["EV3 of the curve"] for row in rows]
+    assert shown == [share_within(row["ev3"], row["ev3_low"], row["ev3_high"]) for row in result.metrics["layers"]]
 
 
 def test_folds_are_of_whole_files_and_nearly_as_large():

@@ -160,8 +160,8 @@ def test_an_address_restores_layer_head_search_and_point(visit: Visit, address: 
     page = visit(f"{address}models/{MODEL}/", viewport=WIDE)
     urls = {}
     figure, menu = menu_of(page, "stream-curves")
-    figure.get_by_role("slider").fill("3")
-    urls["stream-curves"] = copied(menu, "Copy address"), "drawn.state().rows", 3
+    figure.get_by_role("slider").fill("4")
+    urls["stream-curves"] = copied(menu, "Copy address"), "drawn.state().rows", 4
     figure, menu = menu_of(page, "heads-on-text")
     figure.get_by_role("combobox", name="Head").select_option(label="L1H11")
     urls["heads-on-text"] = copied(menu, "Copy address"), "drawn.state().head", "L1H11"

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -73,10 +72,11 @@ def test_a_curve_that_is_a_point_is_none(points):
     assert curve_of(member_with(OF_P, "helix", curve(points)), OF_P) is None
 
 
-def test_of_layers_the_one_half_way_is_taken():
-    layers = Curve(tuple(Rows(f"{i}", 1, WOUND + i) for i in range(5)), curve(WOUND).colourings, slider="Layer")
-    for drawn, name in ((layers, "2"), (replace(layers, rows=layers.rows[:4]), "1")):
-        assert curve_of(member_with(IN_STREAM, "stream-curves", drawn), IN_STREAM).rows[0].name == name
+def test_of_layers_the_one_is_taken_that_is_shown_first():
+    rows = tuple(Rows(f"{i}", 1, WOUND + i) for i in range(5))
+    layers = Curve(rows, curve(WOUND).colourings, slider="Layer", start=2)
+    found = curve_of(member_with(IN_STREAM, "stream-curves", layers), IN_STREAM)
+    assert ([row.name for row in found.rows], found.start) == (["2"], 0)
 
 
 @pytest.mark.parametrize("count", [2, 3, 30])

@@ -1,6 +1,8 @@
 """Words about findings: captions from templates, texts for those who can't see, thresholds."""
 
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from markupsafe import Markup
 
 from generators.findings.measured import Measurements
 from generators.site import words
-from generators.site.words import caption, environment, rules, threshold_in_words
+from generators.site.words import caption, claim_strip, environment, rules, threshold_in_words
 from tests.toy_findings import positive
 
 TEMPLATE = """\
@@ -78,6 +80,24 @@ def test_templates_know_every_rule_and_refuse_others():
 )
 def test_thresholds_in_words(changed, said):
     assert threshold_in_words(replace(positive(0.5), **changed)) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "verdict", "green", "said"),
+    [
+        *((0.9, None, "holds", True, ""), (0.9, 0.4, "holds", True, ""), (0.4, None, "fails", True, "")),
+        (0.9, None, "fails", False, "Not met: with a gap."),
+        (0.6, 0.7, "partly", True, "Not met: above 0.7, the 99th percentile of chance."),
+    ],
+)
+def test_a_strip_is_green_only_where_the_claim_would_hold(value, limit, verdict, green, said, monkeypatch):
+    monkeypatch.setattr(words, "rules", lambda: [replace(positive(0.5), also="and with a gap")])
+    chance = None if limit is None else SimpleNamespace(median=0.1, limit=limit)
+    numbers = {"value": value, "interval": None, "interval_kind": None, "threshold": 0.5, "unit": ""}
+    drawn = claim_strip(SimpleNamespace(id="positive", verdict=verdict, chance=chance, **numbers), [0.0, 1.0])
+    starts = re.findall(r'class="strip-holds" x="([\d.]+)"', drawn)
+    assert starts == ([f"{10 + 260 * max(0.5, limit or 0):.1f}"] if green else [])
+    assert (said in drawn) and (said or "Not met" not in drawn)
 
 
 @pytest.mark.parametrize(

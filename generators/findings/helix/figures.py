@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base.text import share
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
@@ -53,13 +54,13 @@ def draw_helix(measured: Measurements[HelixMetrics]) -> Any:
     found = metrics["explained_variance_3d"]
     shares = (found["no_first"], found["late"], found["early"])[: len(ranges)]
     figure = style.canvas(width=3.0 * len(ranges), height=3.2)
-    for index, (rows, share) in enumerate(zip(ranges, shares, strict=True), start=1):
+    for index, (rows, part) in enumerate(zip(ranges, shares, strict=True), start=1):
         ax = figure.add_subplot(1, len(ranges), index, projection="3d")
         positions = rows.first + np.arange(len(rows.points))
         style.curve_3d(ax, rows.points, positions)
         if positions[-1] == metrics["n_positions"] - 1 in metrics["outlier_positions"]:
             ax.text(*rows.points[-1], f" {positions[-1]:,}", fontsize=8.5)  # a lone dot, off the curve
-        ax.set_title(f"{rows.name}\nno variance" if share is None else f"{rows.name}\n{share:.1%} of variance")
+        ax.set_title(f"{rows.name}\n{'no' if part is None else share(part) + ' of'} variance")
     return figure
 
 

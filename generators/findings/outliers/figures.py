@@ -11,6 +11,8 @@ from generators.findings.measured import Measurements, Table
 from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.token_cells import name
 
+FEW = 100  # tokens of a cluster whose dots are drawn larger, so that they can be found
+
 
 def figures(measured: Measurements[OutliersMetrics]) -> list[Figure]:
     arrays, extremes = measured.arrays, measured.tables["norms"]
@@ -22,10 +24,12 @@ def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
     figure, ax = style.plot()
     _dots(ax, arrays["ids"], arrays["norm"], style.COLOURS[0], "tokens", 2)
     if "member_ids" in arrays:
-        _dots(ax, arrays["member_ids"], arrays["member_norm"], style.COLOURS[1], "the cluster", 3)
-        figure.legend(loc="outside upper right", ncols=2, markerscale=3)
+        size = 6 if len(arrays["member_ids"]) <= FEW else 3
+        _dots(ax, arrays["member_ids"], arrays["member_norm"], style.COLOURS[1], "the cluster", size)
     points = np.column_stack([extremes.column("id"), extremes.column("norm")]).astype(float)
-    ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6)
+    ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6, label="largest and smallest")
+    for mark in figure.legend(loc="outside upper right", ncols=3).legend_handles:
+        mark.set_markersize(7)
     ax.set_xlim(ax.get_xlim())
     ax.set_ylim(ax.get_ylim())
     shown = [labels.label(name(row["id"], row["readable"])) for row in extremes.named()]

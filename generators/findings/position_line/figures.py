@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base.text import share, share_within, two
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
@@ -18,7 +19,7 @@ AXES = ("position", "component 1", "component 2")
 def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
     rows, scores = measured.metrics["layers"], upright(measured.arrays["scores"])
     first = int(measured.arrays.get("positions", [1])[0])
-    draw, turn = (partial(way, scores, first, rows) for way in (draw_line, turn_line))
+    draw, turn = partial(draw_line, scores, first, rows), partial(turn_line, scores, first, measured.metrics)
     return [Figure("position-line", "The curve of positions, layer by layer", draw, turn)]
 
 
@@ -39,32 +40,33 @@ def draw_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow
         leading = scores[layer, :, 0]
         ax.plot(positions, np.polyval(np.polyfit(positions, leading, 1), positions), color=style.INK, lw=0.8, ls=":")
         dots = style.curve_2d(ax, positions, leading, positions)
-        ax.set_title(f"{_name(layer, len(rows))}: {rows[layer]['line_share']:.0%}")
+        ax.set_title(f"{_name(layer, len(rows))}: {share(rows[layer]['line_share'])}")
     style.position_bar(dots, axes)
     figure.supxlabel("position (tokens)")
     figure.supylabel("first component")
     return figure
 
 
-def turn_line(scores: Float[Array, "layers m 3"], first: int, rows: list[LineRow]) -> Curve:
-    m = scores.shape[1]
+def turn_line(scores: Float[Array, "layers m 3"], first: int, metrics: PositionLineMetrics) -> Curve:
+    rows, m = metrics["layers"], scores.shape[1]
     along = (np.arange(m) - (m - 1) / 2) / (m / 4)
     stages = tuple(
         Rows(_name(layer, len(rows)), first, np.column_stack([along, points[:, :2]]), numbers=_numbers(row))
         for layer, (points, row) in enumerate(zip(scores, rows, strict=True))
     )
-    return Curve(stages, (Colouring("position", np.arange(float(first + m))),), slider="Layer", axes=AXES)
+    by_position = Colouring("position", np.arange(float(first + m)))
+    return Curve(stages, (by_position,), slider="Layer", axes=AXES, start=metrics["middle"])
 
 
 def _numbers(row: LineRow) -> tuple[tuple[str, str], ...]:
     shown = [
-        ("variance in component 1", f"{row['line_share']:.1%} ({row['line_low']:.1%} to {row['line_high']:.1%})"),
-        ("|r| with position", f"{row['r']:.3f}"),
-        ("|r| with log position", f"{row['r_log']:.3f}"),
-        ("strongest channel", f"{row['channel']}: {row['channel_share']:.1%} of the variance"),
+        ("variance in component 1", share_within(row["line_share"], row["line_low"], row["line_high"])),
+        ("|r| with position", two(row["r"])),
+        ("|r| with log position", two(row["r_log"])),
+        ("strongest channel", f"{row['channel']}: {share(row['channel_share'])} of the variance"),
     ]
     norms = (("ln1", row["ln1_gain"]), ("ln2", row["ln2_gain"]))
-    gains = [f"{name} {gain:.2f}" for name, gain in norms if gain is not None]
+    gains = [f"{name} {two(gain)}" for name, gain in norms if gain is not None]
     if gains:
         shown.append(("gain there / median", ", ".join(gains)))
     return tuple(shown)

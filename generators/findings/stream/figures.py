@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base.text import share_within, two
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
@@ -16,7 +17,7 @@ MOST_PANELS = 4
 
 def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
     curves, first = same_signs(measured.arrays["curves"]), int(measured.arrays.get("positions", [1])[0])
-    draw, turn = partial(draw_curves, curves, first), partial(turn_curves, curves, first, measured.metrics["layers"])
+    draw, turn = partial(draw_curves, curves, first), partial(turn_curves, curves, first, measured.metrics)
     return [Figure("stream-curves", "The curve of positions, layer by layer", draw, turn)]
 
 
@@ -42,24 +43,25 @@ def same_signs(curves: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]
     return np.stack(turned)
 
 
-def turn_curves(curves: Float[Array, "layers m 3"], first: int, rows: list[StageRow]) -> Curve:
+def turn_curves(curves: Float[Array, "layers m 3"], first: int, metrics: StreamMetrics) -> Curve:
     stages = tuple(
         Rows(_name(layer, len(curves)), first, curve, numbers=_numbers(row))
-        for layer, (curve, row) in enumerate(zip(curves, rows, strict=True))
+        for layer, (curve, row) in enumerate(zip(curves, metrics["layers"], strict=True))
     )
-    return Curve(stages, (Colouring("position", np.arange(float(first + curves.shape[1]))),), slider="Layer")
+    by_position = Colouring("position", np.arange(float(first + curves.shape[1])))
+    return Curve(stages, (by_position,), slider="Layer", start=metrics["middle"])
 
 
 def _numbers(row: StageRow) -> tuple[tuple[str, str], ...]:
     shown = [
-        ("variance between positions", f"{row['share']:.1%} ({row['share_low']:.1%} to {row['share_high']:.1%})"),
-        ("EV3 of the curve", f"{row['ev3']:.3f} ({row['ev3_low']:.3f} to {row['ev3_high']:.3f})"),
-        ("position decoded (R²)", f"{row['decoded']:.2f}"),
+        ("variance between positions", share_within(row["share"], row["share_low"], row["share_high"])),
+        ("EV3 of the curve", share_within(row["ev3"], row["ev3_low"], row["ev3_high"])),
+        ("position decoded (R²)", two(row["decoded"])),
     ]
     if row["in_P"] is not None:
-        shown.append(("curve's energy in P's directions", f"{row['in_P']:.2f}"))
+        shown.append(("curve's energy in P's directions", two(row["in_P"])))
     if row["reliability"] is not None:
-        shown.append(("correlation of both halves", f"{row['reliability']:.3f}"))
+        shown.append(("correlation of both halves", two(row["reliability"])))
     return tuple(shown)
 
 
