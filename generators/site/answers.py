@@ -34,6 +34,11 @@ class QuestionAnswer:
         return [claim for claim in self.claims if claim.verdict != "untested"]
 
     @property
+    def elsewhere(self) -> list[ClaimRecord]:
+        """Return the claim that answers it, if that claim belongs to another question."""
+        return [] if self.claim is None or self.claim in self.claims else [self.claim]
+
+    @property
     def untold(self) -> dict[str, list[Section]]:
         """Return the findings that show nothing of this model, by the sentence that says why."""
         found: dict[str, list[Section]] = {}

@@ -137,6 +137,7 @@ def write_series(
     `pages` are models with a page of their own, `shown_here` those that are shown on the page of a series.
     """
     found = list(series_pages(registry, store))
+    by_name = {page.name: page for page in (*pages, *shown_here)}
     for one in found:
         name = one.series.name
         drawn_in = [] if one.series.along == "step" else one.shown
@@ -148,7 +149,7 @@ def write_series(
             emergence=_emergence(one, staging),
             losses=_losses(one, staging),
             with_page={page.name for page in pages},
-            shown=[page for page in shown_here if page.series_page == f"series/{name}/"],
+            shown=[by_name[each.model.name] for each in one.members if each.model.name in by_name],
         )
         staging.write(f"series/{name}.md", text)
     return found

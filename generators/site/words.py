@@ -204,7 +204,7 @@ def brief(value: float | None) -> str:
 
 
 def in_millions(count: int) -> str:
-    return f"{count / 1e6:.0f} M" if count >= 1e7 else f"{count / 1e6:.1f} M"
+    return f"{count / 1e6:.{0 if count >= 1e7 else 1}f}{NO_BREAK}M"
 
 
 def listed_in_words(items: Iterable[Any]) -> Markup:

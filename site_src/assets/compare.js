@@ -15,7 +15,7 @@ function judged(claim, model, root) {
   const link = element("a", { href: root + model.claims + claim.id, title: claim.answer }, verdict(claim.verdict, claim.weak));
   if (claim.value === null) return element("td", {}, link);
   const whole = partOf(claim.unit);
-  const [value, words] = whole === null ? [number(claim.value), claim.unit] : [`${number(100 * claim.value)} %`, whole];
+  const [value, words] = whole === null ? [number(claim.value), claim.unit] : [`${number(100 * claim.value)}\u00a0%`, whole];
   return element("td", {}, link, ` ${value}`, element("span", { className: "unit", textContent: words ? ` ${words}` : "" }));
 }
 
@@ -46,7 +46,7 @@ function claimsOf(sides, findings, root) {
       element("td", { className: "n", textContent: difference(a.get(id), b.get(id)) }),
     );
   const tableOf = (title, isShown) => {
-    const heads = ["Claim", titles[0], titles[1], "Second minus first"].map((text) => element("th", { scope: "col", textContent: text }));
+    const heads = ["Claim", titles[0], titles[1], "Second minus first"].map((text, i) => element("th", { scope: "col", className: i > 2 ? "n" : "", textContent: text }));
     const table = element("table", { className: "compare-claims" }, element("caption", { textContent: title }), element("thead", {}, element("tr", {}, ...heads)));
     for (const finding of findings) {
       const shown = finding.claims.filter(isShown);
@@ -135,7 +135,8 @@ function figuresOf(sides, findings, root) {
   const shown = findings.filter(({ name }) => sides.some(({ model }) => model.pictures[name]));
   return shown.map((finding, place) => {
     const level = place ? "h3" : "h2"; // the first stands above all other headings
-    const pair = element("div", { className: "compare-pair" }, ...sides.map(({ model }) => picture(model, finding, root)));
+    const isNarrow = sides.every(({ model }) => (model.pictures[finding.name]?.width ?? Infinity) <= 600);
+    const pair = element("div", { className: isNarrow ? "compare-pair" : "compare-pair compare-pair--wide" }, ...sides.map(({ model }) => picture(model, finding, root)));
     return element("section", {}, element(level, { id: `compare-${finding.name}`, textContent: finding.title }), pair);
   });
 }

@@ -59,7 +59,7 @@ export function view(lines, sides, { turn, tilt, zoom }, width, height) {
     const [xs, ys, zs] = points;
     for (let i = 0; i < xs.length; i++) reach(xs[i] - middle[0], ys[i] - middle[1], zs[i] - middle[2]);
   }
-  reach(0.85 * sides[0].half, 0.85 * sides[1].half, -sides[2].half); // most of the floor
+  reach(sides[0].half, sides[1].half, -sides[2].half); // the floor
   const far = FAR * Math.hypot(across, sides[2].half);
   const nearer = (1 + far / (far - Math.hypot(across, sides[2].half))) / 2; // few places are seen as near as that
   const scale = (zoom / nearer) * Math.min((width - 60) / (2 * across), (height - 36) / (above + below));

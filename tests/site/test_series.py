@@ -188,7 +188,8 @@ def test_a_wrong_series_is_a_sentence(tmp_path, wrong, why):
 def test_a_page_has_every_claim_that_some_model_can_test_if_two_models_have_results(tmp_path):
     known, pages = registry(tmp_path, SEEDS + STEPS), tmp_path / "pages"
     staging = Staging(pages, tmp_path / "cache")
-    found = write_series(known, Store(ROOT / "results"), staging, environment(), [SimpleNamespace(name="gpt2")], [])
+    shown = SimpleNamespace(name="gpt2", title="GPT-2 124M", findings=SimpleNamespace(claims=[]))
+    found = write_series(known, Store(ROOT / "results"), staging, environment(), [shown], [])
     assert [one.series.name for one in found] == ["three"]
     assert {path.name for path in (pages / "series").iterdir()} == {"three.md"}
     text = (pages / "series" / "three.md").read_text()
@@ -198,6 +199,7 @@ def test_a_page_has_every_claim_that_some_model_can_test_if_two_models_have_resu
         if page.panels(finding):
             assert (pages / f"figures/series/three/{finding.name}.svg").is_file()
     assert "models/gpt2/#claim-winding" in text
+    assert '<li id="gpt2"><strong><a href="../../models/gpt2/">GPT-2 124M</a></strong>' in text
     assert "models/openai-gpt/" not in text  # it has no page
     assert "None" not in text
 
