@@ -215,5 +215,5 @@ def listed_in_words(items: Iterable[Any]) -> Markup:
 def threshold_in_words(rule: Rule[Any]) -> str:
     """Return in words from where a claim holds."""
     holds = rule.holds_as if rule.holds is None else in_unit(rule.holds, rule.unit)
-    partly = "" if rule.partly in (None, rule.holds) else f" (partly {in_unit(rule.partly, rule.unit)})"
+    partly = "" if rule.partly in (None, rule.holds) else f" (partly: {in_unit(rule.partly, rule.unit)})"
     return f"{rule.sense} {holds}{partly}{', ' + rule.also if rule.also else ''}"

@@ -71,10 +71,10 @@ def test_templates_know_every_rule_and_refuse_others():
     ("changed", "said"),
     [
         ({}, "at least 0.5"),
-        ({"partly": 0.25}, "at least 0.5 (partly 0.25)"),
-        ({"sense": "at most", "holds": -0.5, "partly": -0.25}, "at most −0.5 (partly −0.25)"),
+        ({"partly": 0.25}, "at least 0.5 (partly: 0.25)"),
+        ({"sense": "at most", "holds": -0.5, "partly": -0.25}, "at most −0.5 (partly: −0.25)"),
         ({"also": "with a gap"}, "at least 0.5, with a gap"),
-        ({"partly": 0.25, "also": "with a gap"}, "at least 0.5 (partly 0.25), with a gap"),
+        ({"partly": 0.25, "also": "with a gap"}, "at least 0.5 (partly: 0.25), with a gap"),
         ({"holds": None, "holds_as": "twice chance"}, "at least twice chance"),
     ],
 )
