@@ -311,7 +311,7 @@ def _flipped(rule: Rule[Any], tested: Evidence, flips: Mapping[str, Evidence]) -
 
 def _chance_reaches(value: float, chance: StoredChance, holds_at: float | None) -> str:
     return (
-        f"Chance alone reaches the threshold of {two(holds_at or 0.0)}: the median is {two(chance['median'])} with "
+        f"Chance alone would pass the threshold of {two(holds_at or 0.0)}: the median is {two(chance['median'])} with "
         f"{chance['null']}. The model itself gives {two(value)}."
     )
 

@@ -125,7 +125,7 @@ def claim_strip(claim: ClaimRecord, among: Sequence[float] = ()) -> Markup:
             above, place = ("above", "99th") if rule.sense == "at least" else ("below", "1st")
             lacking = f"{above} {in_unit(limit, claim.unit, value)}, the {place} percentile of chance"
         else:
-            holds_from, lacking = None, rule.also.removeprefix("and ")
+            holds_from, lacking = None, rule.also.removeprefix("and ").removeprefix("with ")
     drawn = strip(
         value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, rule.sense, among, holds_from
     )
