@@ -132,10 +132,11 @@ def house_style() -> dict[str, Any]:
 
 
 def placed(values: Real[Array, " n"], digits: int = SIGNIFICANT_DIGITS) -> list[float | None]:
-    """Round numbers on a linear scale so that the largest has `digits` significant digits."""
+    """Round numbers on a linear scale so that their range has `digits` significant digits."""
     array = np.asarray(values, dtype=np.float64)
-    largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
-    decimals = digits - 1 - math.floor(math.log10(largest)) if largest else 0
+    finite = array[np.isfinite(array)]
+    width = float(np.ptp(finite)) or float(np.abs(finite).max()) if len(finite) else 0.0
+    decimals = digits - 1 - math.floor(math.log10(width)) if width else 0
     return [round(float(value), decimals) if np.isfinite(value) else None for value in array]
 
 

@@ -135,7 +135,7 @@ function figuresOf(sides, findings, root) {
   const shown = findings.filter(({ name }) => sides.some(({ model }) => model.pictures[name]));
   return shown.map((finding, place) => {
     const level = place ? "h3" : "h2"; // the first stands above all other headings
-    const isNarrow = sides.every(({ model }) => (model.pictures[finding.name]?.width ?? Infinity) <= 600);
+    const isNarrow = sides.every(({ model }) => (model.pictures[finding.name]?.width ?? 0) <= 600);
     const pair = element("div", { className: isNarrow ? "compare-pair" : "compare-pair compare-pair--wide" }, ...sides.map(({ model }) => picture(model, finding, root)));
     return element("section", {}, element(level, { id: `compare-${finding.name}`, textContent: finding.title }), pair);
   });
@@ -181,7 +181,7 @@ async function show(page, models, findings) {
     const both = await helices(sides, root);
     if (mine !== drawing) return;
     if (!both) {
-      together.append(element("p", { textContent: "They can't be drawn in one frame; they are side by side below." }));
+      together.append(element("p", { textContent: "They can't be drawn in one frame; each is shown below." }));
       return;
     }
     together.append(both);

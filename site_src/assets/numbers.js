@@ -30,7 +30,7 @@ export function inFull(value) {
 export function asInTables(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  if (Number.isInteger(value) || (size >= 1e-4 && size < 1e4)) return written(value, Number.isInteger(value) ? 17 : 4);
+  if (Number.isInteger(value) || (size >= 1e-4 && size < 1e7)) return written(value, Number.isInteger(value) ? 17 : 4);
   return value.toExponential(3).replaceAll("-", "−");
 }
 

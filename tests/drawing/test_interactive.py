@@ -8,7 +8,7 @@ import pytest
 
 from generators.compute.judged import judged_finding, judged_model
 from generators.compute.results import Store
-from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter
+from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter, placed
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.judging import NotMeasuredError
 from generators.findings.plantings import coil, embed
@@ -29,6 +29,13 @@ def test_numbers_are_rounded_and_absent_ones_null():
     assert data["rows"][0]["points"] == [[1.235, 333300.0], [-2e-9, 2.0], [0.0, 3.0]]
     assert data["rows"][0]["shares"] == [0.5, 0.25, 0.125]
     assert data["colourings"] == [{"name": "angle", "cyclic": True, "values": [None, 90.0, None]}]
+
+
+def test_points_that_differ_little_stay_apart():
+    near = 1 + np.linspace(0.028, 0.035, 50)
+    assert placed(near) == pytest.approx(near, abs=1e-6)
+    assert len(set(placed(near))) == 50
+    assert placed(np.array([2e-9, 2e-9, np.nan])) == [2e-9, 2e-9, None]
 
 
 @pytest.mark.parametrize("n", [1, MOST_POINTS, MOST_POINTS + 1, 3 * MOST_POINTS])

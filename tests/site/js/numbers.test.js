@@ -13,7 +13,7 @@ test("values in full keep every digit, and words stay words", () => {
 });
 
 test("tables write whole numbers in full, others in four digits, by powers of ten where they are far from 1", () => {
-  assert.deepEqual([50257, -3, 0.12345, 12345.6, -0.000012345, 0, null].map(asInTables), ["50257", "−3", "0.1235", "1.235e+4", "−1.234e−5", "0", "–"]);
+  assert.deepEqual([50257, -3, 0.12345, 12345.6, -0.000012345, 0, null].map(asInTables), ["50257", "−3", "0.1235", "12350", "−1.234e−5", "0", "–"]);
   assert.equal(count(50257), "50,257");
 });
 
