@@ -227,7 +227,7 @@ def decide(finding: str, rule: Rule[Any], tested: Evidence, interval_kind: Inter
     tested = _in_full(rule, tested)
     chance, value = tested.chance, tested.value
     if chance and value is not None and rule.reached(chance["median"], tested.holds_at):
-        return untested(finding, rule, _chance_reaches(value, chance, tested.holds_at))
+        return untested(finding, rule, _chance_reaches(rule, value, chance, tested.holds_at))
     verdict = _verdict(rule, tested)
     others = {how: _in_full(rule, one) for how, one in tested.otherwise.items()}
     flips = {how: one for how, one in others.items() if _verdict(rule, one) != verdict}
@@ -303,16 +303,16 @@ def _flipped(rule: Rule[Any], tested: Evidence, flips: Mapping[str, Evidence]) -
     said = ""
     for how, one in flips.items():
         form = rule.form or two
-        value = "missing" if one.value is None else _written(form, one.value, *filter(None, [tested.value]))
+        value = "no value" if one.value is None else _written(form, one.value, *filter(None, [tested.value]))
         also = SAYS[_verdict(rule, one)]
-        said += f" This depends on {tested.choice}: {how}, the value is {value}, and the claim {also}."
+        said += f" The verdict depends on {tested.choice}: {how}, the claim {also} ({value})."
     return said
 
 
-def _chance_reaches(value: float, chance: StoredChance, holds_at: float | None) -> str:
+def _chance_reaches(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float | None) -> str:
     return (
-        f"Chance alone would pass the threshold of {two(holds_at or 0.0)}: the median is {two(chance['median'])} with "
-        f"{chance['null']}. The model itself gives {two(value)}."
+        f"Chance ({chance['null']}) would pass: its median is {two(chance['median'])}, and {rule.sense} "
+        f"{two(holds_at or 0.0)} is needed. The model itself gives {two(value)}."
     )
 
 

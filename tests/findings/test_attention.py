@@ -137,7 +137,7 @@ def test_reading_positions_is_judged_folded_for_each_matrix_and_says_what_depend
     assert (claim.verdict, claim.value) == (verdict, raw if folded is None else folded)
     assert (claim.chance.limit, claim.threshold) == (1.1, pytest.approx(1.1 + 0.2 * (1.1 - 0.5)))
     assert bool(claim.depends_on) is depends
-    assert (f"in the raw weights, the value is {two(raw)} times" in claim.answer) is depends
+    assert (f" ({two(raw)} times)." in claim.answer) is depends
     assert claim.interval is None  # weights are no sample
 
 

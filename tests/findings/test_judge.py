@@ -142,9 +142,9 @@ def test_a_verdict_that_a_choice_flips_names_it_with_both_numbers(raw, depends):
     assert (claim.verdict, claim.value) == ("holds", 2.5)
     assert claim.depends_on == ("whether the gain is folded in" if depends else "")
     said = (
-        "in the raw weights, the value is 1.5, and the claim holds partly."
+        "in the raw weights, the claim holds partly (1.5)."
         if raw
-        else "the value is missing, and the claim fails."
+        else "the claim fails (no value)."
     )
     assert (said in claim.answer) is depends
 

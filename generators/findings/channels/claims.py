@@ -70,9 +70,9 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
     if leading is not None:
         says = "share of P's leading direction, which includes the mean over positions"
         yield EntityNumbers(says, leading[0] ** 2, order="largest")
-    others = "" if len(louder) == 1 else f", one of {len(louder)}"
+    which = "The position channel" if len(louder) == 1 else f"One of {len(louder)} position channels"
     for place, channel in enumerate(louder):
-        says = f"A position channel{others}: P varies in it far more than in other channels."
+        says = f"{which}: P varies far more here than in other channels."
         yield EntityNote(channel, says, named=place < NAMED)
     most = int(np.argmax(std))
     yield EntityNote(most, f"Positions vary most in this channel: std {two(std[most])}.", role="positions")

@@ -13,6 +13,10 @@ from generators.maths.channels import MUTED
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 
 
+def _layers(*values: float) -> str:
+    return f"{two(*values)} layers"
+
+
 @claim("ln1-dials-down", sense="at most", holds=-0.50, partly=-0.25, form="{:.2f}", with_arrays=True)
 def dials_down(measured: Measurements[GainsMetrics]) -> Evidence | Untested:
     m = measured.metrics
@@ -25,7 +29,7 @@ def dials_down(measured: Measurements[GainsMetrics]) -> Evidence | Untested:
     return Evidence(value, chance=m["chance"]["dials_down"], interval=m["intervals"]["dials_down"])
 
 
-@claim("ln2-one-channel", form=two, least=LAYERS, ratio=SMALLEST_RATIO)
+@claim("ln2-one-channel", form=_layers, least=LAYERS, ratio=SMALLEST_RATIO)
 def one_channel(m: GainsMetrics) -> Evidence | Untested:
     top = m["consistent_channel"]["ln2"]
     if top is None:
@@ -45,7 +49,7 @@ def one_channel(m: GainsMetrics) -> Evidence | Untested:
     )
 
 
-@claim("ln2-mutes-channel", form=two, least=LAYERS, muted=MUTED)
+@claim("ln2-mutes-channel", form=_layers, least=LAYERS, muted=MUTED)
 def mutes_channel(m: GainsMetrics) -> Evidence | Untested:
     found = m["muted_channel"]
     if found is None:
