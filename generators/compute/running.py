@@ -97,7 +97,7 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
         return NOT_INSTALLED
     hears = checkpoint.architecture.family == WHISPER
     if files.stack is not None and not hears:
-        return "The model can't be run here: it is one half of a checkpoint that holds two."
+        return "The model can't be run here: it is one of two models in one checkpoint."
     if files.dialect.software and not files.is_gguf and not hears:
         return OTHER_SOFTWARE
     if checkpoint.architecture.vocab_size is None:

@@ -11,7 +11,7 @@
 #
 # Does a language model need to know the exact position of a token? In 2023, Adam Yedidia asked what happens to GPT-2
 # if its position embeddings are averaged in groups of ten, so that ten neighboring positions share one embedding.
-# Here we do that by hand to `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository. Then we measure
+# Here we do this by hand with `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository. Then we measure
 # its loss on text that it was not trained on.
 #
 # The notebook runs in the folder `site_src/notebooks` of a copy of the repository. `make site` installs what it
@@ -56,7 +56,7 @@ for size, loss in losses.items():
 # %% [markdown]
 # ## What it costs
 #
-# The cost of averaging means little without a comparison, so we compare it with the cost of having no positions.
+# Alone, these losses say little. So we compare what averaging costs with the cost of having no positions.
 
 # %% shows="What averaging positions costs as a share of removing them, by the size of the groups: a rising line"
 removed = losses[n] - losses[1]

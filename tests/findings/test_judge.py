@@ -141,11 +141,7 @@ def test_a_verdict_that_a_choice_flips_names_it_with_both_numbers(raw, depends):
     claim = judged(Evidence(2.5, **choice), form="{:.1f}")
     assert (claim.verdict, claim.value) == ("holds", 2.5)
     assert claim.depends_on == ("whether the gain is folded in" if depends else "")
-    said = (
-        "in the raw weights, the claim holds partly (1.5)."
-        if raw
-        else "the claim fails (no value)."
-    )
+    said = "in the raw weights, the claim holds partly (1.5)." if raw else "the claim fails (no value)."
     assert (said in claim.answer) is depends
 
 

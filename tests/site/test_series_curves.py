@@ -135,7 +135,7 @@ def test_missing_models_are_named_and_not_drawn(tmp_path):
     known = {0: {"gains": same}, 1: {"helix": same}, 4: {"helix": same}}
     _, text, _ = trajectory(tmp_path, [0, 1, 2, 4], known.get)
     assert "1 of 4 models has no results yet: 2." in text
-    assert "computed for each model separately. These models have no such curve: 0." in text
+    assert "computed for each model separately. Models without such a curve: 0." in text
 
 
 def test_without_results_the_overview_says_what_waits(tmp_path):
