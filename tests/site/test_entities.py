@@ -129,7 +129,7 @@ def test_a_channel_is_described_by_embeddings_and_gains():
     [gains] = found.as_json()["lines"]
     assert (gains["at"], gains["values"], gains["usual"]) == ([0, 1], [[1, 4], [2, 5], [3, 6]], [2, 5])
     assert notes(found, 1) == (
-        "A position channel: P varies in it far more than in other channels. "
+        "The position channel: P varies far more here than in other channels. "
         "Positions vary most in this channel: std 0.5."
     )
     assert notes(found, 2) == "ln2 gives it the largest gain in 2 of 2 layers."
