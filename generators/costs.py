@@ -40,6 +40,7 @@ CURVE_S, ROTATIONS_S = 2.6e-5, 2.5e-5
 FEWEST_RUNS, FEWEST_ROTATING = 900, 1280
 # Prompts that ask to repeat tokens: of 4 in 100 tokens and of some others, in three forms; tokens run for each.
 ASKED_SHARE, ASKED, FORMS, PROMPT = 0.04, 280, 3, 6
+HEADS = ("lm_head", "predictions", "vocab_")  # in names of tensors of an encoder that predicts tokens
 SIDE, TRIES, SHARE = 1024, 5, 0.7  # speed test: matrix size, repetitions; share of it that runs reach
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
@@ -89,12 +90,14 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
     findings = [f for f in FINDINGS if opened.reading(f).reason is None and (runs or RUN not in f.needs)]
     each = [memory.to_measure(finding, opened) for finding in findings]
     numbers, budgeted = _numbers(opened.files)
+    is_headless = not a.causal and not any(head in name for name in opened.files.names() for head in HEADS)
+    run = numbers if a.tied and not is_headless else numbers - (a.vocab_size or 0) * a.d_model  # rows are looked up
     positions = (a.n_ctx or 0) if "position_embedding" in checkpoint else 0
     return replace(
         cost,
         download=checkpoint.to_come(wanted, whole=whole),
         memory=max([memory.to_plan(FINDINGS, opened), *each]),
-        seconds=_of_weights(a, numbers, positions) + (_of_runs(a, numbers, budgeted, opened.settings) if runs else 0),
+        seconds=_of_weights(a, numbers, positions) + (_of_runs(a, run, budgeted, opened.settings) if runs else 0),
     )
 
 
@@ -112,8 +115,7 @@ def _of_runs(a: Architecture, numbers: int, budgeted: int, settings: RunSettings
     fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
     windows = min(sum(finding.passes for finding in FINDINGS), max(fewest, affordable))
     prompts = (ASKED_SHARE * vocab + ASKED) * FORMS * PROMPT / window if a.causal else 0
-    looked_up = 0 if a.tied else vocab * a.d_model  # rows that no token is multiplied by
-    operations = 2 * window * max(1, numbers - looked_up) + 4 * a.n_layer * a.d_model * window**2
+    operations = 2 * window * max(1, numbers) + 4 * a.n_layer * a.d_model * window**2
     return (windows + prompts) * operations / _speed(settings.device)
 
 
