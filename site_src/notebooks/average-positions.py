@@ -11,8 +11,8 @@
 #
 # Does a language model need to know the exact position of a token? In 2023, Adam Yedidia asked what happens to GPT-2
 # if its position embeddings are averaged in groups of ten, so that ten neighboring positions share one embedding.
-# Here we do this by hand with `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository. Then we measure
-# its loss on text that it was not trained on.
+# Here we do this by hand with `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository. Then we
+# measure its loss on text that it was not trained on.
 #
 # The notebook runs in the folder `site_src/notebooks` of a copy of the repository. `make site` installs what it
 # needs.
