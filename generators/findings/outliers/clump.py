@@ -68,7 +68,7 @@ _last: dict[bytes, tuple[Crowding, Clump | None]] = {}  # of one matrix, by its 
 
 def crowd_and_clump(E: Float[Array, "V d"]) -> tuple[Crowding, Clump | None]:
     """Return how close tokens lie and their clump; kept of the last matrix, since three findings ask for it."""
-    name = hashlib.sha256(np.ascontiguousarray(E)).digest()
+    name = hashlib.sha256(np.ascontiguousarray(E).data).digest()
     if name not in _last:
         found = crowding(E)
         _last.clear()
