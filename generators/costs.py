@@ -40,7 +40,7 @@ CURVE_S, ROTATIONS_S = 2.6e-5, 2.5e-5
 FEWEST_RUNS, FEWEST_ROTATING = 900, 1280
 # Prompts that ask to repeat tokens: of 4 in 100 tokens and of some others, in three forms; tokens run for each.
 ASKED_SHARE, ASKED, FORMS, PROMPT = 0.04, 280, 3, 6
-HEADS = ("lm_head", "predictions", "vocab_")  # in names of tensors of an encoder that predicts tokens
+HEADS = ("lm_head", "predictions", "vocab_", "decoder.bias")  # in names of tensors of an encoder that predicts tokens
 SIDE, TRIES, SHARE = 1024, 5, 0.7  # speed test: matrix size, repetitions; share of it that runs reach
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
@@ -91,7 +91,8 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
     each = [memory.to_measure(finding, opened) for finding in findings]
     numbers, budgeted = _numbers(opened.files)
     is_headless = not a.causal and not any(head in name for name in opened.files.names() for head in HEADS)
-    run = numbers if a.tied and not is_headless else numbers - (a.vocab_size or 0) * a.d_model  # rows are looked up
+    looked_up = 0 if a.tied and not is_headless else (a.vocab_size or 0) * (a.d_embedding or a.d_model)
+    run = numbers - looked_up  # no token is multiplied by the rows of E
     positions = (a.n_ctx or 0) if "position_embedding" in checkpoint else 0
     return replace(
         cost,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal
 
 from generators.base.nulls_in_words import in_plain_words
-from generators.base.text import two, typeset
+from generators.base.text import in_unit, two, typeset
 from generators.findings.measured import Chance, M, Measurements, StoredChance
 from generators.findings.wording import ClaimWords, sentence, words_of
 
@@ -310,9 +310,10 @@ def _flipped(rule: Rule[Any], tested: Evidence, flips: Mapping[str, Evidence]) -
 
 
 def _chance_reaches(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float | None) -> str:
+    median, needed, given = (in_unit(each, rule.unit) for each in (chance["median"], holds_at or 0.0, value))
     return (
-        f"Chance ({chance['null']}) would pass: its median is {two(chance['median'])}, and {rule.sense} "
-        f"{two(holds_at or 0.0)} is needed. The model itself gives {two(value)}."
+        f"Chance ({chance['null']}) would pass: its median is {median}, and {rule.sense} {needed} is needed. "
+        f"The model itself gives {given}."
     )
 
 

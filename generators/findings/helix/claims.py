@@ -131,7 +131,7 @@ def constant_norms(m: HelixMetrics) -> Evidence | Untested:
     return Evidence(value, chance=null, interval=m["intervals"]["norm_cv"])
 
 
-@claim("look-back", holds=0.5, partly=0.25, form=lambda *values: f"{share(*values)} less error")
+@claim("look-back", holds=0.5, partly=0.25, form=lambda *values: f"a reduction of {share(*values)}")
 def look_back(m: HelixMetrics) -> Evidence | Untested:
     value, null = m["median_gain"], strictest(m["chance"]["median_gain"].values())
     if value is None or null is None:
