@@ -60,7 +60,7 @@ def row(page: Page, label: str) -> list[str]:
 def test_an_address_opens_the_panel_with_what_is_known(visit: Visit, planted: str) -> None:
     page = visit(f"{planted}?channel=1")
     expect(page.get_by_role("dialog", name="Channel 1 of Planted <b>")).to_be_visible()
-    assert "A position channel" in reported(page)
+    assert "The position channel" in reported(page)
     assert row(page, "standard deviation over positions (P)")[:2] == ["0.5", "1 of 3"]
     assert row(page, "mean over tokens (E)")[:2] == ["−2", "1 of 3"], "ranked by size, whichever the sign"
     drawing = panel(page).get_by_role("img", name="Gain in every layer")
@@ -201,7 +201,7 @@ def test_without_scripts_links_lead_to_the_list_of_things(visit: Visit, planted:
     named(page, "Channel 1").click()
     page.wait_for_url("**/?channel=1#things")
     page.get_by_text("Named by the findings above").click()
-    expect(page.get_by_text("A position channel: P varies in it far more")).to_be_visible()
+    expect(page.get_by_text("The position channel: P varies far more here")).to_be_visible()
 
 
 def test_a_channel_is_told_in_short_from_its_numbers(visit: Visit, tmp_path: Path) -> None:
