@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -181,24 +180,6 @@ def report(
     _exit(0, sentences)
 
 
-@app.command()
-def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8000) -> None:
-    """Serve the built site on this machine, until interrupted."""
-    from generators.site.build_cache import Workshop
-    from generators.site.serving import Pages, PageServer
-
-    site = Workshop().site
-    if not (site / "index.html").is_file():
-        raise InputError(f"There is no site in {site}/ yet; build it with: atlas build")
-    try:
-        server = PageServer(("127.0.0.1", port), partial(Pages, directory=str(site)))
-    except OSError as error:
-        raise InputError(f"Can't use port {port}: {error}.") from error
-    terminal.line(f"http://127.0.0.1:{port}/ (Ctrl-C to stop)")
-    with server:
-        server.serve_forever()
-
-
 @app.command("models")
 def list_models(
     results: options.Results = None,
@@ -368,7 +349,7 @@ def _make_site(registry: Path, store: "Store", unavailable: dict[str, str] | Non
     from generators.site.make import make_site
 
     site, sentences = make_site(registry, asked.registry, store, unavailable or {})
-    terminal.line(f"The site is in {site}/; view it with: atlas serve")
+    terminal.line(f"The site is in {site}/; view it with: python -m http.server --directory {site}")
     return sentences
 
 

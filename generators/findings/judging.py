@@ -312,8 +312,8 @@ def _flipped(rule: Rule[Any], tested: Evidence, flips: Mapping[str, Evidence]) -
 def _chance_reaches(rule: Rule[Any], value: float, chance: StoredChance, holds_at: float | None) -> str:
     median, needed, given = (in_unit(each, rule.unit) for each in (chance["median"], holds_at or 0.0, value))
     return (
-        f"Chance ({chance['null']}) would pass: its median is {median}, and {rule.sense} {needed} is needed. "
-        f"The model itself gives {given}."
+        f"By chance ({chance['null']}), at least half would pass: the median is {median} "
+        f"(needed: {rule.sense} {needed}). The model itself gives {given}."
     )
 
 

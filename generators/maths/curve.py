@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
+from scipy.linalg import eigh
 
 from generators.maths.spectra import smaller_gram
 
@@ -42,11 +43,12 @@ def leading_axes(rows: Float[Array, "rows d"], count: int) -> Float[Array, "d co
     """Return the leading right singular vectors of uncentred rows, those without energy left out."""
     # The Gram matrices of rows and of columns have the same nonzero eigenvalues, so the smaller one is decomposed. If
     # it is that of the rows, its eigenvectors u are left singular vectors, and rows^T u / s are the right ones.
-    energies, vectors = np.linalg.eigh(smaller_gram(rows))
+    gram = smaller_gram(rows)
+    energies, vectors = eigh(gram, subset_by_index=(max(len(gram) - count, 0), len(gram) - 1), check_finite=False)
+    if len(energies) < min(count, len(gram)):  # LAPACK can lose some of many equal ones where it looks for a few
+        energies, vectors = np.linalg.eigh(gram)
     there = np.flatnonzero(energies > NO_VARIANCE * max(energies[-1], 0.0))[::-1][:count]
-    if rows.shape[1] == len(vectors):
-        return vectors[:, there]
-    return rows.T @ vectors[:, there] / np.sqrt(energies[there])
+    return vectors[:, there] if rows.shape[1] == len(gram) else rows.T @ vectors[:, there] / np.sqrt(energies[there])
 
 
 def explained_variance(rows: Float[Array, "rows d"], count: int = 3) -> float | None:

@@ -63,15 +63,16 @@ def open_model(
             raise CannotRunError(f"The model can't be run: {package} isn't installed.")
     config = _read_config(folder)
     _check_memory(parameters_of(folder) if tensors is None else tensors.count, device)
+    from generators.runner.faster import make_faster
     from generators.runner.positions import add_slopes_once
     from generators.runner.run import OpenedModel
     from generators.runner.usual import in_usual_form
 
     model = _load(folder, config, architecture, tensors)
-    _fuse_activations(model)
     add_slopes_once(model, architecture.n_layer)
     model = model.to(device).eval().requires_grad_(False)
     in_usual_form(model)
+    make_faster(model)
     keep_freed_memory(BATCH_BYTES)
     return OpenedModel(model, folder, architecture, device=device, **options)
 
@@ -180,16 +181,6 @@ def write_tokenizer(file: Path, folder: Path) -> None:
         raise CannotRunError(
             f"The model can't be run: transformers can't read its file's tokenizer ({first_line(error)})."
         ) from error
-
-
-def _fuse_activations(model: Any) -> None:
-    """Have GELU by its formula with tanh made in one pass over memory instead of seven."""
-    import torch
-    from transformers.activations import NewGELUActivation
-
-    for name, module in list(model.named_modules(remove_duplicate=False)):
-        if isinstance(module, NewGELUActivation):
-            model.set_submodule(name, torch.nn.GELU("tanh"))
 
 
 def _from_tensors(tensors: Tensors, kind: Any, config: Mapping[str, Any], **options: Any) -> Any:

@@ -59,9 +59,7 @@ def test_a_closed_pipe_is_no_traceback(project):
 # What it prints
 
 
-@pytest.mark.parametrize(
-    "arguments", [["compute", "--colour"], ["fly"], ["show"], ["serve", "--port", "0"], ["models", "--results", ""]]
-)
+@pytest.mark.parametrize("arguments", [["compute", "--colour"], ["fly"], ["show"], ["models", "--results", ""]])
 def test_wrong_usage_is_exit_2(atlas, arguments):
     assert atlas(*arguments).code == BAD_INPUT
 

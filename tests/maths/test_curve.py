@@ -26,6 +26,11 @@ def test_components_without_variance_are_left_out(d):
     assert found.energy == pytest.approx(np.sum(found.values**2))
 
 
+@pytest.mark.parametrize(("n", "count"), [(25, 1), (31, 3)])
+def test_components_that_hold_equally_much_are_found(n, count):
+    assert curve.principal_scores(np.eye(n), count).values.shape == (n, count)
+
+
 def test_rows_that_are_all_alike_have_no_components_and_no_shares():
     assert curve.principal_scores(np.ones((20, 4)), 8).values.shape == (20, 0)
     assert curve.explained_variance(np.ones((20, 3))) is curve.energy_share(np.zeros((20, 3)), 2) is None

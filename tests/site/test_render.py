@@ -1,4 +1,4 @@
-"""`atlas render`: the whole site from stored results alone, and `atlas serve` shows it."""
+"""`atlas render`: the whole site from stored results alone."""
 
 import csv
 import io
@@ -50,7 +50,7 @@ def test_render_builds_the_whole_site_without_weights(atlas, project):
     before = {name: files_of(project / name) for name in ("results", "site_src")}
     run = atlas("render")
     assert run.code == 0, run.err
-    assert run.out == "The site is in site/; view it with: atlas serve\n"
+    assert run.out == "The site is in site/; view it with: python -m http.server --directory site\n"
     for page in ("", "models/little/", "questions/channels/", "add-a-model/", "compare/"):
         assert (project / "site" / page / "index.html").is_file(), page
     text = (project / "site/models/little/index.html").read_text()
@@ -74,12 +74,6 @@ def test_a_damaged_result_is_a_sentence_and_exit_1_and_the_site_is_built_without
     assert sentence in (project / "site/models/little/index.html").read_text()
     claims = json.loads((project / "site/data/little/findings.json").read_text())["claims"]
     assert {claim["verdict"] for claim in claims} == {"untested"}
-
-
-def test_serve_without_a_site_says_what_to_do(atlas, project):
-    run = atlas("serve")
-    assert run.code == 2
-    assert run.err == "atlas: There is no site in site/ yet; build it with: atlas build\n"
 
 
 def test_csv_keeps_values_and_runs_no_formula() -> None:

@@ -7,7 +7,6 @@ import resource
 import subprocess
 import sys
 import zipfile
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import load_registry
 from generators.checkpoint.sources import in_folder
 from generators.compute.verify import verify
-from generators.site.serving import Pages
 from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import LONGEST_READABLE
 from tests.checkpoints import write_checkpoint
@@ -169,12 +167,3 @@ def test_forged_arrays_are_a_sentence(stored, how, monkeypatch):
         stored.load("tiny", "toy")
     assert [name for name, _ in verify(stored)] == ["tiny"]
     np.testing.assert_array_equal(stored.load("tiny", "other")[1]["a"], ARRAYS["a"])
-
-
-@pytest.mark.parametrize("address", ["/a%00b", "/../secret.txt", "/%2e%2e/secret.txt"])
-def test_an_address_that_names_no_file_is_not_found(tmp_path, address):
-    (tmp_path / "secret.txt").write_text("secret")
-    (tmp_path / "site").mkdir()
-    connection = mock.Mock(makefile=lambda *_: io.BytesIO(f"GET {address} HTTP/1.0\n\n".encode()))
-    Pages(connection, ("127.0.0.1", 1), mock.Mock(), directory=str(tmp_path / "site"))
-    assert b" 404 " in bytes(connection.sendall.call_args_list[0].args[0])

@@ -96,7 +96,7 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
             yield facts.EntityNumbers(says, values, order="strongest", name=name)
     if m["proxy"]:
         return
-    closest = f"This is {called(found)}: no channel correlates more strongly with token frequency"
+    closest = f"This is {called(found)}"
     ordinary = "This is an ordinary channel, with the median correlation with frequency"
     one, other = m["frequency_channel"], m["contrast_channel"]
     for channel, says, role in ((one, closest, "frequency"), (other, ordinary, "")):

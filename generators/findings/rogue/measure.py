@@ -8,7 +8,7 @@ from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.running import SEED, Ran, file_weights, ran
 from generators.maths.channels import consistent_channel
-from generators.maths.ranks import spearman
+from generators.maths.ranks import channel_correlations, rank
 from generators.maths.resampling import interval
 
 WINDOWS = 128
@@ -158,7 +158,7 @@ def _by_frequency(inputs: Inputs, channel: int) -> RankOfChannel | None:
     finite = np.isfinite(log_frequency)
     if E.shape[1] != inputs.architecture.d_model or finite.sum() < 3:
         return None
-    rho = np.array([abs(spearman(E[finite, c], log_frequency[finite]) or 0.0) for c in range(E.shape[1])])
+    rho = np.abs(channel_correlations(E, [rank(log_frequency, finite)])[0])
     return _rank(rho, channel, int(np.argmax(rho)))
 
 

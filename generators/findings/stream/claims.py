@@ -101,7 +101,7 @@ def needs_the_mean(measured: Measurements[StreamMetrics]) -> Evidence | Untested
     return Evidence(found["times"], said, baseline=1.0, interval=interval, extra_condition_met=found["low"] > 0)
 
 
-CURVE = "The mean hidden state at every position, half way through the model, in its three principal components"
+CURVE = "The mean hidden state at every position, half way through the model, in three principal components"
 FACTS: Facts[StreamMetrics] = Facts(
     curve=FollowedCurve("stream-curve", "stream-curves", "The curve in the stream", CURVE)
 )
