@@ -5,8 +5,6 @@ be read by themselves, only their size. Memory is what the scheduler counts on (
 guess: of one thread, which runs a model as fast as this machine multiplies matrices while nothing else is done on it.
 """
 
-import time
-import timeit
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -38,7 +36,7 @@ FEWEST_RUNS, FEWEST_ROTATING = 900, 1280
 # Prompts that ask to repeat tokens: of 4 in 100 tokens and of some others, in three forms; tokens run for each.
 ASKED_SHARE, ASKED, FORMS, PROMPT = 0.04, 280, 3, 6
 HEADS = ("lm_head", "predictions", "vocab_", "decoder.bias")  # in names of tensors of an encoder that predicts tokens
-SIDE, TRIES, SHARE = 1024, 5, 0.8  # speed test: matrix size, repetitions; share of it that runs reach
+SHARE = 0.8  # of the speed at which matrices are multiplied, that runs reach
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
 
@@ -122,15 +120,9 @@ def _speed(device: str) -> float:
     """Return the approximate floating point operations per second of a running model, on one thread or a GPU."""
     if device != "cpu":
         return assumed_speed(device)
-    import torch
+    from generators.runner.faster import speed
 
-    from generators.runner.faster import product
-
-    matrix, threads = torch.ones(SIDE, SIDE), torch.get_num_threads()
-    torch.set_num_threads(THREADS)
-    took = min(timeit.repeat(lambda: product(matrix, matrix), number=1, repeat=TRIES, timer=time.thread_time))
-    torch.set_num_threads(threads)
-    return SHARE * 2 * SIDE**3 / took
+    return SHARE * speed(THREADS)
 
 
 def _numbers(files: Files) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
+from generators.runner import faster
 from generators.runner.run import OpenedModel
 from generators.runner.texts import window_length
 from tests.checkpoints import write_checkpoint
@@ -63,7 +64,9 @@ def test_of_older_files_only_the_size_is_known(fake, published):
 
 def test_the_speed_of_the_machine_is_measured_once_and_by_itself(published, monkeypatch):
     measured = []
-    monkeypatch.setattr(costs.timeit, "repeat", lambda *_, **__: measured.append(threading.current_thread()) or [0.1])
+    monkeypatch.setattr(
+        faster.timeit, "repeat", lambda *_, **__: measured.append(threading.current_thread()) or [0.1]
+    )
     costs._speed.cache_clear()
     list(costs.costs([published] * 8, Places(), RunSettings()))
     assert measured == [threading.main_thread()]
