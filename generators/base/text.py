@@ -26,7 +26,7 @@ QUANTITIES = {
     "attention weight",
     "relative change",
 }
-QUANTITIES |= {"std/mean", "rank of the channel"}  # units that are written before the number
+QUANTITIES |= {"std/mean", "rank of the channel", "factor of length"}  # units that are written before the number
 ABSENT = "–"
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
 
@@ -84,7 +84,7 @@ def _told_apart(write: Callable[[float, int], str], value: float, beside: Sequen
 
 def in_units(unit: str) -> str:
     """Return a unit of costs as it follows a number."""
-    return "in 1 − cosine" if unit == "1 - cosine" else unit
+    return "of the cosine with unchanged states" if unit == "1 - cosine" else unit
 
 
 def in_unit(value: float, unit: str, *beside: float) -> str:

@@ -129,7 +129,7 @@ def claim_strip(claim: ClaimRecord, among: Sequence[float] = ()) -> Markup:
     drawn = strip(
         value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, rule.sense, among, holds_from
     )
-    note = Markup(' <span class="also numbers" style="grid-column: 2 / -1">Not met: {}.</span>').format(lacking)
+    note = Markup(' <span class="also numbers">Not met: {}.</span>').format(lacking)
     return drawn + note if lacking else drawn
 
 

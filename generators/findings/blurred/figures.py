@@ -10,7 +10,7 @@ from generators.findings.measured import Measurements
 def figures(measured: Measurements[BlurredMetrics]) -> list[Figure]:
     metrics = measured.metrics
     draw = partial(draw_heads, metrics["heads"], metrics["uniform"], metrics["group"])
-    return [Figure("blurred-heads", "Attention to the previous token, with exact and with blurred positions", draw)]
+    return [Figure("blurred-heads", "Attention to the previous token by positions alone, exact and blurred", draw)]
 
 
 def draw_heads(rows: list[BlurredHeadRow], uniform: float, group: int) -> Any:

@@ -92,7 +92,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     members = clump.members[speakable[clump.members] & np.isin(groups[clump.members], groups[allowed])]
     candidates = _distinct(E, members)
     if not len(candidates):
-        raise NotApplicableError("The tokens in one spot are special ones, or there are none to compare them with.")
+        raise NotApplicableError("Each token in one spot is special or has no others of its kind to compare with.")
     controls = _controls(candidates, log_frequency, allowed, groups)
     windows = run.windows(WINDOWS, SEED, PASSES)
     largest = _largest(run, windows, len(E))

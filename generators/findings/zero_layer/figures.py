@@ -15,7 +15,7 @@ def figures(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
     metrics, arrays = measured.metrics, measured.arrays
     if not metrics["exceptions"]:
         return []
-    title = "Norms of tokens and of those returned in their place"
+    title = "Norms of tokens and of the tokens that they return without layers"
     search = partial(search_norms, arrays, metrics["n_tokens"])
     return [Figure("zero-layer-norms", title, partial(draw_norms, arrays), search)]
 
