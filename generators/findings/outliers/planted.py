@@ -11,5 +11,5 @@ def huddling(at: Scene, s: float) -> None:
 
 CONTROLS = Controls(
     plantings=(Planting("clump", "tokens in one spot", huddling, (100, 40, 20, 12, 10, 9, 5)),),
-    preserved_by={"clump": {"permuted rows of a trained E": "A cluster does not depend on which row a token has."}},
+    preserved_by={"clump": {"permuted rows of a trained E": "In any order, rows have the same cluster, or none."}},
 )
