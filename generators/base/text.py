@@ -84,7 +84,7 @@ def _told_apart(write: Callable[[float, int], str], value: float, beside: Sequen
 
 def in_units(unit: str) -> str:
     """Return a unit of costs as it follows a number."""
-    return "of the cosine with unchanged states" if unit == "1 - cosine" else unit
+    return "in cosine with the unchanged states" if unit == "1 - cosine" else unit
 
 
 def in_unit(value: float, unit: str, *beside: float) -> str:

@@ -123,7 +123,7 @@ def claim_strip(claim: ClaimRecord, among: Sequence[float] = ()) -> Markup:
     if value is not None and claim.verdict != "holds" and rule.reached(value, claim.threshold):
         if limit is not None and not rule.beyond(value, limit):
             above, place = ("above", "99th") if rule.sense == "at least" else ("below", "1st")
-            lacking = f"{above} {in_unit(limit, claim.unit, value)}, the {place} percentile of chance"
+            lacking = f"{above} the {place} percentile of chance, {in_unit(limit, claim.unit, value)}"
         else:
             holds_from, lacking = None, rule.also.removeprefix("and ").removeprefix("with ")
     drawn = strip(

@@ -53,7 +53,7 @@ export function inShort(entities, index) {
     const [typical, { rank, of }] = [middle(found.column.values), found.place];
     const times = typical > 0 ? `, ${short(found.value / typical)} times the median of the channels tested` : "";
     const unit = found.column.says.match(/\(([^)]*)\)$/)?.[1] ?? "";
-    const cost = `${short(found.value)} ${unit.startsWith("1 - ") ? "of the cosine with unchanged states" : unit}`;
+    const cost = `${short(found.value)} ${unit.startsWith("1 - ") ? "in cosine with the unchanged states" : unit}`;
     return `Fixing it at its mean costs ${cost}${times}${rank === 1 ? `, the most of ${of}` : ` (rank ${found.place.says()})`}.`;
   }
 

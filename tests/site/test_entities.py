@@ -319,7 +319,7 @@ def test_what_holding_a_channel_costs_is_shown_with_its_unit(windows, said):
     use = Measurements({"unit": "1 - cosine", "swept_windows": windows, "ran": {"windows": 32}}, tables)
     found = entities(page({"channel_use": use}), "channel")
     assert (
-        "Fixing it at its mean costs 0.5 of the cosine with unchanged states (95 % interval 0.25 to 0.75). "
+        "Fixing it at its mean costs 0.5 in cosine with the unchanged states (95 % interval 0.25 to 0.75). "
         "We tested it because positions vary most in it."
     ) in notes(found, 7)
     assert found.notes[7][0][1].named

@@ -87,7 +87,7 @@ def test_thresholds_in_words(changed, said):
     [
         *((0.9, None, "holds", True, ""), (0.9, 0.4, "holds", True, ""), (0.4, None, "fails", True, "")),
         (0.9, None, "fails", False, "Not met: a gap."),
-        (0.6, 0.7, "partly", True, "Not met: above 0.7, the 99th percentile of chance."),
+        (0.6, 0.7, "partly", True, "Not met: above the 99th percentile of chance, 0.7."),
     ],
 )
 def test_a_strip_is_green_only_where_the_claim_would_hold(value, limit, verdict, green, said, monkeypatch):
