@@ -83,7 +83,7 @@ export function drawHeads(data, plot, tools, figure) {
     grid = { left, top: 58, right: apart - 6, bottom: below ? height * 0.46 : height - 42 };
     colourBar(pen, style, { title: data.label, stops: VIRIDIS, low: 0, high: 1, values: [0, 0.25, 0.5, 0.75, 1] }, left + 8, 0, grid.right - left - 16);
     cells(pen);
-    const start = below ? 46 : apart + 54;
+    const start = below ? 70 : apart + 54;
     const entries = data.lines.map(({ name }, k) => [name, style.colours[k % style.colours.length], DASHES[k % DASHES.length]]);
     const top = below ? height * 0.46 + 52 : 0;
     const high = legend(pen, style, entries, start, top, width);

@@ -83,7 +83,7 @@ export function drawScatter(data, plot, tools, figure) {
     const numbers = [across, down].map(([low, high], i) => ticks(low, high, count[i]));
     const entries = groups.map((group) => [group.name, style.colours[group.colour % style.colours.length]]);
     const high = groups.length > 1 ? legend(pen, style, entries, 54, 2, width) + 4 : 6;
-    const labels = Math.max(...numbers[1].map((value) => wide(written(value, 4))));
+    const labels = Math.max(...numbers[1].map((value) => wide(written(value, 6))));
     place = { left: labels + 30, top: high, right: width - 8, bottom: height - 42 };
     const label = (value) => written(value, 6);
     axes(
