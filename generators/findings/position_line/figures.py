@@ -20,7 +20,7 @@ def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
     rows, scores = measured.metrics["layers"], upright(measured.arrays["scores"])
     first = int(measured.arrays.get("positions", [1])[0])
     draw, turn = partial(draw_line, scores, first, rows), partial(turn_line, scores, first, measured.metrics)
-    return [Figure("position-line", "The curve of positions, layer by layer", draw, turn)]
+    return [Figure("position-line", "Position means against position, layer by layer", draw, turn)]
 
 
 def upright(scores: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]:
