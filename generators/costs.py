@@ -36,7 +36,7 @@ FEWEST_RUNS, FEWEST_ROTATING = 900, 1280
 # Prompts that ask to repeat tokens: of 4 in 100 tokens and of some others, in three forms; tokens run for each.
 ASKED_SHARE, ASKED, FORMS, PROMPT = 0.04, 280, 3, 6
 HEADS = ("lm_head", "predictions", "vocab_", "decoder.bias")  # in names of tensors of an encoder that predicts tokens
-SHARE = 0.8  # of the speed at which matrices are multiplied, that runs reach
+SHARE = 0.9  # of the speed at which matrices are multiplied, that runs reach
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
 
