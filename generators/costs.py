@@ -85,15 +85,12 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
     findings = [f for f in FINDINGS if opened.reading(f).reason is None and (runs or RUN not in f.needs)]
     each = [memory.to_measure(finding, opened) for finding in findings]
     numbers, budgeted = _numbers(opened.files)
-    is_headless = not a.causal and not any(head in name for name in opened.files.names() for head in HEADS)
-    looked_up = 0 if a.tied and not is_headless else (a.vocab_size or 0) * (a.d_embedding or a.d_model)
-    run = numbers - looked_up  # no token is multiplied by the rows of E
     positions = (a.n_ctx or 0) if "position_embedding" in checkpoint else 0
     return replace(
         cost,
         download=checkpoint.to_come(wanted, whole=whole),
         memory=max([memory.to_plan(FINDINGS, opened), *each]),
-        seconds=_of_weights(a, numbers, positions) + (_of_runs(a, run, budgeted, opened.settings) if runs else 0),
+        seconds=_of_weights(a, numbers, positions) + (_of_runs(opened, numbers, budgeted) if runs else 0),
     )
 
 
@@ -104,14 +101,17 @@ def _of_weights(a: Architecture, numbers: int, positions: int) -> float:
     return BASE_S + NUMBERS_S * numbers + tokens + SPECTRA_S * d**3 + curve
 
 
-def _of_runs(a: Architecture, numbers: int, budgeted: int, settings: RunSettings) -> float:
+def _of_runs(opened: Opened, numbers: int, budgeted: int) -> float:
     """Return the seconds of all runs: as many as fit the budget, but no fewer than findings need."""
+    a, settings = opened.checkpoint.architecture, opened.settings
     window, vocab = min(memory.WINDOW, a.n_ctx or memory.WINDOW), a.vocab_size or 0
+    is_headless = not a.causal and not any(head in name for name in opened.files.names() for head in HEADS)
+    looked_up = 0 if a.tied and not is_headless else vocab * (a.d_embedding or a.d_model)  # rows of E
     affordable = settings.budget_s * assumed_speed(settings.device) / (2 * window * max(1, budgeted))
     fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
     windows = min(sum(finding.passes for finding in FINDINGS), max(fewest, affordable))
     prompts = (ASKED_SHARE * vocab + ASKED) * FORMS * PROMPT / window if a.causal else 0
-    operations = 2 * window * max(1, numbers) + 4 * a.n_layer * a.d_model * window**2
+    operations = 2 * window * max(1, numbers - looked_up) + 4 * a.n_layer * a.d_model * window**2
     return (windows + prompts) * operations / _speed(settings.device)
 
 
